@@ -1,0 +1,3 @@
+module github.com/flott-dev/flott
+
+go 1.27
