@@ -1,0 +1,6 @@
+package connector
+
+import "errors"
+
+// ErrRetry marks a failed commit that may be tried again.
+var ErrRetry = errors.New("commit may be tried again")

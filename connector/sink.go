@@ -1,0 +1,67 @@
+package connector
+
+import "context"
+
+// Sink is what can be written: a description, shared by all subtasks, without mutable state.
+type Sink[T any] interface {
+	// Writer opens the writer of one subtask.
+	Writer(ctx WriterContext) (Writer[T], error)
+}
+
+// WriterContext is what a writer gets from its subtask.
+type WriterContext interface {
+	// Context ends when the task is cancelled or fails.
+	Context() context.Context
+	Subtask() int
+	Parallelism() int
+	Attempt() int
+	// Counter adds to a metric of the sink, by name.
+	Counter(name string, n int64)
+}
+
+// ElementContext tells about the element at hand.
+type ElementContext struct {
+	Timestamp      int64 // ms; math.MinInt64: none
+	Watermark      int64 // ms
+	ProcessingTime int64 // ms
+}
+
+// Writer writes the elements of one subtask, on the subtask's goroutine. Waiting in Write is what backpressure is.
+type Writer[T any] interface {
+	// Write takes one element.
+	Write(x T, at ElementContext) error
+	// Flush makes everything written so far visible (at-least-once) or ready to commit: at each checkpoint and at the
+	// end of the input.
+	Flush(endOfInput bool) error
+	// Close releases everything; called once, in success, failure and cancellation.
+	Close() error
+}
+
+// RunWriter is implemented by writers that take many elements at once.
+type RunWriter[T any] interface {
+	// WriteRun takes elements with their timestamps (nil: none has one); it keeps neither slice.
+	WriteRun(xs []T, times []int64) error
+}
+
+// CommittingSink is a Sink with two-phase commit: what a writer prepared before a checkpoint is committed when the
+// checkpoint is complete, again after a restore (so commits are idempotent). C is the committable; it must be encodable.
+type CommittingSink[T, C any] interface {
+	Sink[T]
+	// Committer opens the committer of one subtask.
+	Committer(ctx WriterContext) (Committer[C], error)
+}
+
+// CommittingWriter is the writer of a CommittingSink.
+type CommittingWriter[T, C any] interface {
+	Writer[T]
+	// Prepare is called after Flush: it returns what must be committed for everything written so far.
+	Prepare() ([]C, error)
+}
+
+// Committer makes prepared data visible.
+type Committer[C any] interface {
+	// Commit commits; committing something that is committed already is success. An error that wraps ErrRetry keeps
+	// the committables for another try.
+	Commit(ctx context.Context, committables []C) error
+	Close() error
+}

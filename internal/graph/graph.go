@@ -1,0 +1,133 @@
+// Package graph is what to run: the logical graph that the front doors build, node by node. It holds constructors of
+// operators, never operators; it knows nothing of subtasks, threads or files. Package plan turns it into a job graph and
+// an execution graph.
+package graph
+
+import (
+	"time"
+
+	"github.com/flott-dev/flott/internal/frame"
+	"github.com/flott-dev/flott/internal/operator"
+	"github.com/flott-dev/flott/serde"
+)
+
+// Chaining says how a node may be joined with its neighbours in one task.
+type Chaining uint8
+
+const (
+	// Always: with its input and its followers.
+	Always Chaining = iota
+	// Head: with followers only.
+	Head
+	// Never: with nobody.
+	Never
+)
+
+// Kind says what a node is.
+type Kind uint8
+
+// The kinds of nodes.
+const (
+	Source Kind = iota
+	Operator
+	Sink
+	// IterationHead and IterationTail are the two ends of a feedback edge, in one slot (co-located).
+	IterationHead
+	IterationTail
+)
+
+// Unset is a number that the user has not given.
+const Unset = -1
+
+// Node is one operator of the logical graph. Front doors fill it, plan reads it.
+type Node struct {
+	Kind        Kind
+	Name        string
+	Description string
+	UID         string // the user's; "" = derived from structure
+	UIDHash     string // 32 hex digits forced by the user; "" = from UID or structure
+	Caller      string // file:line of the user's call
+
+	Parallelism    int // Unset: the environment's
+	NonParallel    bool
+	MaxParallelism int // Unset: the environment's, or computed
+	Chaining       Chaining
+	SlotGroup      string // "": inherited
+	CoLocation     string // nodes of one non-empty key put their i-th subtasks into one slot
+	BufferTimeout  *time.Duration
+	Stateful       bool // gets a warning without a UID
+	Yielding       bool // processes its mailbox while it waits; never chained to a source
+
+	Inputs []Edge
+	Key    []*Key      // per input: the key of a keyed operator; nil entries and nil slice: not keyed
+	Out    *frame.Type // main output; nil for sinks
+	Side   map[string]*frame.Type
+
+	// New makes one subtask's operator. It must not do anything that can fail or wait: that belongs to Open.
+	New func() operator.Operator
+	// Coordinator is the part that runs once per job beside the job manager (a source's enumerator); nil for most.
+	// Package jobmanager knows its type.
+	Coordinator any
+	// Attributes are shown in plans: state layout, window path ...
+	Attributes map[string]string
+}
+
+// Edge leads from a node's output to an input of another node.
+type Edge struct {
+	From        *Node
+	Tag         string // side output; "" = main
+	Partitioner *Partitioner
+	Feedback    bool // closes a loop: not part of the topological order
+}
+
+// Key is the key of a keyed stream: how to take it out of elements, and what serde knows of it.
+type Key struct {
+	*serde.Key
+	// Extract makes one subtask's extractor: it returns the keys of a run as a column that stays valid until the next
+	// call.
+	Extract func() func(r *frame.Run) serde.Column
+}
+
+// Strategy is a way to choose channels.
+type Strategy uint8
+
+// The strategies. Unset edges become Forward if parallelism is equal, else Rebalance.
+const (
+	Forward Strategy = iota
+	Rebalance
+	Rescale
+	Shuffle
+	Broadcast
+	Global
+	Hash
+	Custom
+)
+
+// String gives the word Flink's plans use.
+func (s Strategy) String() string {
+	return [...]string{"FORWARD", "REBALANCE", "RESCALE", "SHUFFLE", "BROADCAST", "GLOBAL", "HASH", "CUSTOM"}[s]
+}
+
+// Partitioner says how elements of an edge find their subtask.
+type Partitioner struct {
+	Strategy Strategy
+	Key      *Key // Hash
+	// Select makes one subtask's chooser for Custom: it fills out with the channel (0 .. channels-1) of each element.
+	Select func() func(r *frame.Run, channels int, out []uint16) error
+	Seed   uint64 // Shuffle
+	// Batch makes the edge a blocking one (the consumer starts when the producer has ended).
+	Batch bool
+}
+
+// Graph is a job's logical graph with the environment's settings that planning needs.
+type Graph struct {
+	Nodes []*Node // in the order of creation: inputs before consumers, except feedback
+
+	JobName          string
+	Parallelism      int
+	MaxParallelism   int // Unset: computed per operator
+	BufferTimeout    time.Duration
+	ChainingEnabled  bool
+	HashSeed         uint64
+	GlobalParameters map[string]string
+}

@@ -1,0 +1,92 @@
+package operator
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/flott-dev/flott/internal/frame"
+)
+
+// Output is one output of an operator: typed links to what consumes it, asserted once. Without a consumer it drops
+// everything.
+type Output struct {
+	Type  *frame.Type
+	Count atomic.Int64 // elements emitted, however many consumers there are; read by metrics
+
+	owner *Runtime
+	links []link
+	lent  frame.Run // scratch: a run handed through an interface must not be a local, it would be allocated
+}
+
+// link is one consumer. at is the consuming operator, the emitter itself for an exchange: failures are named by it.
+type link struct {
+	in Input
+	at *Runtime
+}
+
+// NewOutput returns an output of elements of type t.
+func NewOutput(t *frame.Type) Output { return Output{Type: t} }
+
+// Connect links the output to a consumer; several consumers see every run. at is the consuming operator's runtime, nil
+// for an exchange. The error names both types.
+func (o *Output) Connect(down Input, at *Runtime) error {
+	if t := down.Type(); t != nil && !t.Same(o.Type) {
+		return fmt.Errorf("connect an output of %s to an input of %s", o.Type.Name, t.Name)
+	}
+	o.links = append(o.links, link{in: down, at: at})
+	return nil
+}
+
+// Bind tells the output whose it is; drivers call it in Open.
+func (o *Output) Bind(owner *Runtime) {
+	o.owner = owner
+	for i := range o.links {
+		if o.links[i].at == nil {
+			o.links[i].at = owner
+		}
+	}
+}
+
+// Connected reports whether anybody consumes the output.
+func (o *Output) Connected() bool { return len(o.links) != 0 }
+
+// Push hands a run to the consumers: read-only to all but the last. After an error Scope.At still names the operator
+// that failed.
+func (o *Output) Push(r *frame.Run) error {
+	if r.N == 0 {
+		return nil
+	}
+	o.Count.Add(int64(r.N))
+	scope := o.owner.Scope
+	for i := range o.links {
+		l := &o.links[i]
+		scope.At = l.at
+		if i == len(o.links)-1 {
+			if err := l.in.Push(r); err != nil {
+				return err
+			}
+			break
+		}
+		o.lent = *r
+		o.lent.Shared = true
+		if err := l.in.Push(&o.lent); err != nil {
+			return err
+		}
+	}
+	scope.At = o.owner
+	return nil
+}
+
+// Mark hands a mark to the consumers.
+func (o *Output) Mark(m frame.Mark) error {
+	scope := o.owner.Scope
+	for i := range o.links {
+		l := &o.links[i]
+		scope.At = l.at
+		if err := l.in.Mark(m); err != nil {
+			return err
+		}
+	}
+	scope.At = o.owner
+	return nil
+}

@@ -1,0 +1,50 @@
+package operator
+
+import (
+	"context"
+
+	"github.com/flott-dev/flott/internal/clock"
+	"github.com/flott-dev/flott/internal/host"
+	"github.com/flott-dev/flott/process"
+	"github.com/flott-dev/flott/statebackend"
+)
+
+// Scope is what all operators of one subtask share. Fields are set before Open and constant, except Now and At.
+type Scope struct {
+	// Ctx ends when the task is cancelled or fails; user code that waits gets it.
+	Ctx context.Context
+	// Now is the task's one processing time in ms, renewed between runs and before timers.
+	Now int64
+	// At is the operator at work: the links keep it, failures are named by it.
+	At *Runtime
+	// Clock is read by the task only; operators read Now.
+	Clock clock.Clock
+	// Mailbox brings completions of other goroutines to the subtask.
+	Mailbox *host.Mailbox
+	// Waiter is the subtask's waiting point.
+	Waiter host.Waiter
+	// Spawn starts goroutines for user code.
+	Spawn *host.Spawner
+	// Timers are the subtask's processing-time callbacks.
+	Timers *Callbacks
+	// FrameBytes is the memory a frame may take.
+	FrameBytes int
+
+	Subtask, Parallelism, Attempt int
+	JobName                       string
+	AutoWatermarkInterval         int64 // ms; 0: never ask
+}
+
+// Runtime is what one operator gets from the subtask that runs it.
+type Runtime struct {
+	*Scope
+	Name           string
+	UID            string // stable identity, 32 hex digits
+	MaxParallelism int
+	// OpenState opens the operator's keyed state; nil on a stream that is not keyed.
+	OpenState func(statebackend.Options) (statebackend.Store, error)
+	// Seed is the job's hash seed.
+	Seed uint64
+	// Host backs the user's process.Runtime.
+	Host process.Host
+}
