@@ -1,0 +1,20 @@
+#!/bin/sh
+# The tests that talk to real servers: those in files with the build tag servers. test/servers/README.md says which
+# server each of them expects, and how it is told where that is.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+. scripts/lib.sh
+go version || exit 1
+
+tagged=$(git grep -lE '^//go:build .*\bservers\b' -- '*_test.go')
+if [ -z "$tagged" ]; then
+	echo '****************************************************************'
+	echo '*  NO TEST NEEDS A SERVER YET: nothing carries the tag servers. *'
+	echo '*  The tests below are those that `make test` runs as well.     *'
+	echo '****************************************************************'
+else
+	printf 'tests that need a server:\n%s\n' "$tagged"
+fi
+# -count=1: a server's answer is no function of the files that the test cache looks at.
+stage servers go test -count=1 -tags servers $(patterns)
+finish

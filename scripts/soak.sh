@@ -1,0 +1,47 @@
+#!/bin/sh
+# Long runs, for the night: what make check does with few seeds and seconds, done with many.
+#   FLOTT_SOAK    how many times as many seeds the property and simulation tests take (default 50)
+#   SOAK_FUZZ     time for each fuzz target (default 60s)
+#   SOAK_REPEAT   how many times the race run is repeated, each time in another order (default 3)
+#   SOAK_MUTANTS  how many conditions the mutation check flips (default 200)
+#   SOAK_SEED     chooses the conditions and the order of tests; printed, so that a night can be repeated
+set -u
+cd "$(dirname "$0")/.." || exit 1
+. scripts/lib.sh
+go version || exit 1
+all=$(patterns)
+seed=${SOAK_SEED:-$(date +%s)}
+FLOTT_SOAK=${FLOTT_SOAK:-50}
+export FLOTT_SOAK
+echo "FLOTT_SOAK=$FLOTT_SOAK SOAK_SEED=$seed"
+
+seeds() { go test -count=1 -timeout 4h $all; }
+seeds_invariants() { go test -count=1 -timeout 4h -tags invariants $all; }
+
+repeat() {
+	FLOTT_SOAK=1 go test -race -count="${SOAK_REPEAT:-3}" -shuffle="$seed" -timeout 4h $all
+}
+
+fuzz() {
+	targets=$(fuzz_targets $all) || return 1
+	bad=0
+	while read -r pkg target; do
+		[ -n "$pkg" ] || continue
+		echo "$pkg $target"
+		fuzz_one "$target" "$pkg" "${SOAK_FUZZ:-60s}" || bad=1
+	done <<EOF
+$targets
+EOF
+	return $bad
+}
+
+mutation() {
+	FLOTT_SOAK=1 go run ./internal/lint/mutate -n "${SOAK_MUTANTS:-200}" -seed "$seed" -min 90
+}
+
+stage seeds seeds
+stage invariants seeds_invariants
+stage repeat repeat
+stage fuzz fuzz
+stage mutation mutation
+finish
