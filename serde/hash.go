@@ -1,0 +1,136 @@
+package serde
+
+import (
+	"math/bits"
+	"unsafe"
+)
+
+// The hash of a canonical key is a durable format: it decides key groups and so where state lives. docs/formats/key-hash.md
+// describes it byte for byte; golden values in the tests hold it in place.
+
+// Odd constants with about half of their bits set, from the fractional parts of pi.
+const (
+	hashC0 = 0x243f6a8885a308d3
+	hashC1 = 0x13198a2e03707345
+	hashC2 = 0xa4093822299f31d1
+	hashC3 = 0x082efa98ec4e6c89
+)
+
+// hashKeys are the two words that a seed becomes.
+type hashKeys struct{ s0, s1 uint64 }
+
+func keysOfSeed(seed uint64) hashKeys {
+	return hashKeys{s0: fmix64(seed ^ hashC0), s1: fmix64(seed ^ hashC1)}
+}
+
+// fmix64 is a bijection in which every bit depends on every other.
+func fmix64(x uint64) uint64 {
+	x ^= x >> 33
+	x *= 0xff51afd7ed558ccd
+	x ^= x >> 33
+	x *= 0xc4ceb9fe1a85ec53
+	return x ^ x>>33
+}
+
+// fold multiplies to 128 bits and folds the halves.
+func fold(a, b uint64) uint64 {
+	hi, lo := bits.Mul64(a, b)
+	return hi ^ lo
+}
+
+// hashWord hashes a key of up to 8 bytes, zero extended. Both factors depend on the key and the seed: a constant factor
+// would leave the low bits weak.
+func (h hashKeys) word(k uint64) uint64 {
+	return fold(k^h.s0, bits.RotateLeft64(k, 32)^h.s1)
+}
+
+// pair hashes a key of 16 bytes; each factor depends on both words.
+func (h hashKeys) pair(a, b uint64) uint64 {
+	b ^= bits.RotateLeft64(a, 29) ^ h.s1
+	a ^= bits.RotateLeft64(b, 17) ^ h.s0
+	return fold(a, b)
+}
+
+// bytes hashes a key of any other length.
+func (h hashKeys) bytes(p unsafe.Pointer, n int) uint64 {
+	s := h.s0 ^ uint64(n)*hashC2
+	var a, b uint64
+	switch {
+	case n > 16:
+		left := n
+		for ; left > 16; left -= 16 {
+			s = fold(load64(p)^s, load64(unsafe.Add(p, 8))^h.s1)
+			p = unsafe.Add(p, 16)
+		}
+		end := unsafe.Add(p, left-16)
+		a, b = load64(end), load64(unsafe.Add(end, 8))
+	case n >= 8:
+		a, b = load64(p), load64(unsafe.Add(p, n-8))
+	case n >= 4:
+		a, b = uint64(load32(p)), uint64(load32(unsafe.Add(p, n-4)))
+	case n > 0:
+		a = uint64(*(*byte)(p)) | uint64(*(*byte)(unsafe.Add(p, n>>1)))<<8 | uint64(*(*byte)(unsafe.Add(p, n-1)))<<16
+	}
+	return hashKeys{s, h.s1 ^ hashC3}.pair(a, b)
+}
+
+// Hash writes one 64-bit hash per key to out, which must have room for c.N. Hashes with different seeds are unrelated;
+// for one seed they never change, in any process and version. High and low bits are equally good.
+func (k *Key) Hash(c *Canon, seed uint64, out []uint64) {
+	h := keysOfSeed(seed)
+	out = out[:c.N]
+	p, stride := c.P, c.Stride
+	switch c.Width {
+	case 0:
+		for i, s := range c.Text[:len(out)] {
+			out[i] = h.bytes(unsafe.Pointer(unsafe.StringData(s)), len(s))
+		}
+	case 8:
+		for i := range out {
+			out[i] = h.word(load64(unsafe.Add(p, uintptr(i)*stride)))
+		}
+	case 4:
+		for i := range out {
+			out[i] = h.word(uint64(load32(unsafe.Add(p, uintptr(i)*stride))))
+		}
+	case 2:
+		for i := range out {
+			out[i] = h.word(uint64(load16(unsafe.Add(p, uintptr(i)*stride))))
+		}
+	case 1:
+		for i := range out {
+			out[i] = h.word(uint64(*(*byte)(unsafe.Add(p, uintptr(i)*stride))))
+		}
+	case 16:
+		for i := range out {
+			at := unsafe.Add(p, uintptr(i)*stride)
+			out[i] = h.pair(load64(at), load64(unsafe.Add(at, 8)))
+		}
+	default:
+		for i := range out {
+			out[i] = h.bytes(unsafe.Add(p, uintptr(i)*stride), int(c.Width))
+		}
+	}
+}
+
+// HashOne gives the hash that Hash gives for one canonical key.
+func (k *Key) HashOne(b []byte, seed uint64) uint64 {
+	h := keysOfSeed(seed)
+	p := unsafe.Pointer(unsafe.SliceData(b))
+	if k.Width == 0 || uintptr(len(b)) != k.Width {
+		return h.bytes(p, len(b))
+	}
+	switch k.Width {
+	case 8:
+		return h.word(load64(p))
+	case 4:
+		return h.word(uint64(load32(p)))
+	case 2:
+		return h.word(uint64(load16(p)))
+	case 1:
+		return h.word(uint64(*(*byte)(p)))
+	case 16:
+		return h.pair(load64(p), load64(unsafe.Add(p, 8)))
+	}
+	return h.bytes(p, len(b))
+}
