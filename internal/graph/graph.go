@@ -59,7 +59,7 @@ type Node struct {
 	Yielding       bool // processes its mailbox while it waits; never chained to a source
 
 	Inputs []Edge
-	Key    []*Key      // per input: the key of a keyed operator; nil entries and nil slice: not keyed
+	Key    []*Key      // by Edge.Input: the key of a keyed operator; nil entries and nil slice: not keyed
 	Out    *frame.Type // main output; nil for sinks
 	Side   map[string]*frame.Type
 
@@ -75,10 +75,24 @@ type Node struct {
 // Edge leads from a node's output to an input of another node.
 type Edge struct {
 	From        *Node
-	Tag         string // side output; "" = main
-	Partitioner *Partitioner
-	Feedback    bool // closes a loop: not part of the topological order
+	Tag         string       // side output; "" = main
+	Input       int          // the consumer's input, 0 for most; several edges into one input are a union
+	Partitioner *Partitioner // nil: forward if parallelism is equal, else rebalance
+	Exchange    Exchange
+	Feedback    bool // from an IterationTail to its IterationHead: not part of the topological order
 }
+
+// Exchange says when the consumer of an edge may start (Flink: shuffle mode).
+type Exchange uint8
+
+const (
+	// Undefined: as Graph.BlockingConnections says.
+	Undefined Exchange = iota
+	// Pipelined: together with the producer.
+	Pipelined
+	// Batch: when the producer has ended. Such an edge is never inside a chain.
+	Batch
+)
 
 // Key is the key of a keyed stream: how to take it out of elements, and what serde knows of it.
 type Key struct {
@@ -115,13 +129,14 @@ type Partitioner struct {
 	// Select makes one subtask's chooser for Custom: it fills out with the channel (0 .. channels-1) of each element.
 	Select func() func(r *frame.Run, channels int, out []uint16) error
 	Seed   uint64 // Shuffle
-	// Batch makes the edge a blocking one (the consumer starts when the producer has ended).
+	// Batch makes the edge a blocking one (the consumer starts when the producer has ended), as Edge.Exchange can.
 	Batch bool
 }
 
-// Graph is a job's logical graph with the environment's settings that planning needs.
+// Graph is a job's logical graph with the environment's settings that planning needs. It is filled by one goroutine and
+// read-only afterwards.
 type Graph struct {
-	Nodes []*Node // in the order of creation: inputs before consumers, except feedback
+	Nodes []*Node // in the order of creation, which ids and plans follow
 
 	JobName          string
 	Parallelism      int
@@ -130,4 +145,11 @@ type Graph struct {
 	ChainingEnabled  bool
 	HashSeed         uint64
 	GlobalParameters map[string]string
+
+	// RequireUIDs refuses nodes without UID and UIDHash (the ends of iterations aside).
+	RequireUIDs bool
+	// BlockingConnections makes every edge between chains a blocking one unless the edge says otherwise.
+	BlockingConnections bool
+	// SlotGroupPerRegion gives every pipelined region a slot-sharing group of its own in place of the default group.
+	SlotGroupPerRegion bool
 }
