@@ -36,7 +36,7 @@ EOF
 }
 
 mutation() {
-	FLOTT_SOAK=1 go run ./internal/lint/mutate -n "${SOAK_MUTANTS:-200}" -seed "$seed" -min 90
+	FLOTT_SOAK=1 go run ./internal/lint/mutate -n "${SOAK_MUTANTS:-200}" -seed "$seed" -wide "$all" -min 90
 }
 
 stage seeds seeds
