@@ -41,7 +41,7 @@ tidy() {
 lint() { go test ./internal/lint/...; }
 race() { go test -race $(race_packages); }
 invariants() { go test -tags invariants $all; }
-cost() { go test -count=1 -v -tags lintcost -run 'Cost|Size' ./internal/lint; }
+cost() { go test -count=1 -v -tags lintcost -run '^TestCost|^TestSizeOf' ./internal/lint; }
 tests() { go test $all; }
 
 fuzz() {
