@@ -26,10 +26,12 @@ type Canon struct {
 	N      int
 }
 
+func (c *Canon) at(i int) unsafe.Pointer { return unsafe.Add(c.P, uintptr(i)*c.Stride) }
+
 // Bytes is a view of the canonical bytes of key i; it must not be changed.
 func (c *Canon) Bytes(i int) []byte {
 	if c.Width > 0 {
-		return bytesAt(unsafe.Add(c.P, uintptr(i)*c.Stride), c.Width)
+		return bytesAt(c.at(i), c.Width)
 	}
 	s := c.Text[i]
 	return unsafe.Slice(unsafe.StringData(s), len(s))

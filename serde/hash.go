@@ -38,22 +38,16 @@ func fold(a, b uint64) uint64 {
 	return hi ^ lo
 }
 
-// hashWord hashes a key of up to 8 bytes, zero extended. Both factors depend on the key and the seed: a constant factor
-// would leave the low bits weak.
-func (h hashKeys) word(k uint64) uint64 {
-	return fold(k^h.s0, bits.RotateLeft64(k, 32)^h.s1)
-}
+// word hashes a key of up to 8 bytes, zero extended. One product is not enough, even if both of its factors depend on the
+// key: keys spaced by a power of two then share bits.
+func (h hashKeys) word(k uint64) uint64 { return fold(fold(k^h.s0, h.s1), hashC2) }
 
-// pair hashes a key of 16 bytes; each factor depends on both words.
-func (h hashKeys) pair(a, b uint64) uint64 {
-	b ^= bits.RotateLeft64(a, 29) ^ h.s1
-	a ^= bits.RotateLeft64(b, 17) ^ h.s0
-	return fold(a, b)
-}
+// pair hashes a key of 16 bytes.
+func (h hashKeys) pair(a, b uint64) uint64 { return fold(fold(a^h.s0, b^h.s1), hashC2) }
 
 // bytes hashes a key of any other length.
 func (h hashKeys) bytes(p unsafe.Pointer, n int) uint64 {
-	s := h.s0 ^ uint64(n)*hashC2
+	s := h.s0 ^ uint64(n)*hashC3
 	var a, b uint64
 	switch {
 	case n > 16:
@@ -71,7 +65,7 @@ func (h hashKeys) bytes(p unsafe.Pointer, n int) uint64 {
 	case n > 0:
 		a = uint64(*(*byte)(p)) | uint64(*(*byte)(unsafe.Add(p, n>>1)))<<8 | uint64(*(*byte)(unsafe.Add(p, n-1)))<<16
 	}
-	return hashKeys{s, h.s1 ^ hashC3}.pair(a, b)
+	return hashKeys{s, h.s1}.pair(a, b)
 }
 
 // Hash writes one 64-bit hash per key to out, which must have room for c.N. Hashes with different seeds are unrelated;
@@ -79,37 +73,47 @@ func (h hashKeys) bytes(p unsafe.Pointer, n int) uint64 {
 func (k *Key) Hash(c *Canon, seed uint64, out []uint64) {
 	h := keysOfSeed(seed)
 	out = out[:c.N]
-	p, stride := c.P, c.Stride
 	switch c.Width {
 	case 0:
 		for i, s := range c.Text[:len(out)] {
 			out[i] = h.bytes(unsafe.Pointer(unsafe.StringData(s)), len(s))
 		}
 	case 8:
-		for i := range out {
-			out[i] = h.word(load64(unsafe.Add(p, uintptr(i)*stride)))
-		}
+		h.words(c, out)
 	case 4:
 		for i := range out {
-			out[i] = h.word(uint64(load32(unsafe.Add(p, uintptr(i)*stride))))
+			out[i] = h.word(uint64(load32(c.at(i))))
 		}
 	case 2:
 		for i := range out {
-			out[i] = h.word(uint64(load16(unsafe.Add(p, uintptr(i)*stride))))
+			out[i] = h.word(uint64(load16(c.at(i))))
 		}
 	case 1:
 		for i := range out {
-			out[i] = h.word(uint64(*(*byte)(unsafe.Add(p, uintptr(i)*stride))))
+			out[i] = h.word(uint64(*(*byte)(c.at(i))))
 		}
 	case 16:
 		for i := range out {
-			at := unsafe.Add(p, uintptr(i)*stride)
-			out[i] = h.pair(load64(at), load64(unsafe.Add(at, 8)))
+			p := c.at(i)
+			out[i] = h.pair(load64(p), load64(unsafe.Add(p, 8)))
 		}
 	default:
 		for i := range out {
-			out[i] = h.bytes(unsafe.Add(p, uintptr(i)*stride), int(c.Width))
+			out[i] = h.bytes(c.at(i), int(c.Width))
 		}
+	}
+}
+
+// words is the loop of 8-byte keys; most columns have nothing between the keys.
+func (h hashKeys) words(c *Canon, out []uint64) {
+	if c.Stride == 8 && uintptr(c.P)%8 == 0 && !bigEndian {
+		for i, w := range unsafe.Slice((*uint64)(c.P), len(out)) {
+			out[i] = h.word(w)
+		}
+		return
+	}
+	for i := range out {
+		out[i] = h.word(load64(c.at(i)))
 	}
 }
 
