@@ -45,6 +45,8 @@ type Runtime struct {
 	OpenState func(statebackend.Options) (statebackend.Store, error)
 	// Seed is the job's hash seed.
 	Seed uint64
+	// ToCoordinator sends an event to the operator's coordinator; nil without one.
+	ToCoordinator func(event []byte)
 	// Host backs the user's process.Runtime.
 	Host process.Host
 }

@@ -1,0 +1,205 @@
+package exchange
+
+import (
+	"errors"
+
+	"github.com/flott-dev/flott/internal/frame"
+	"github.com/flott-dev/flott/internal/graph"
+	"github.com/flott-dev/flott/internal/host"
+)
+
+// ErrCancelled ends a writer that waited for room when its task was cancelled.
+var ErrCancelled = errors.New("task cancelled")
+
+// Options is what a writer gets from its task.
+type Options struct {
+	Type     *frame.Type
+	Strategy graph.Strategy // resolved by the plan
+	Waiter   host.Waiter
+	Stopped  func() bool // true once the task is cancelled: waiting for room ends with ErrCancelled
+	Subtask  int         // of the producer
+	Budget   int         // bytes that all frames of this writer may take together; 0: frame.Bytes per frame
+	EachRun  bool        // buffer timeout 0: send after every run
+	MaxGroup int         // max parallelism of the consumer, for Hash
+	Seed     uint64      // the job's hash seed
+}
+
+// Writer is the end of a chain: it partitions runs over channels. It implements operator.Input. A frame is sent when it
+// is full, at a mark that must not wait, and by Flush.
+type Writer struct {
+	opt      Options
+	channels []*Channel
+	open     []*frame.Frame // per channel; nil until something is written
+	capacity int
+	part     partitioner
+	shared   bool // broadcast: one frame, open[0], goes to all channels
+}
+
+// partitioner spreads a run over the writer's channels.
+type partitioner interface {
+	spread(w *Writer, r *frame.Run) error
+}
+
+// NewWriter returns a writer over the channels, which lie in the order of the consumers.
+func NewWriter(p *graph.Partitioner, channels []*Channel, opt Options) *Writer {
+	w := &Writer{opt: opt, channels: channels, open: make([]*frame.Frame, len(channels))}
+	budget := frame.Bytes
+	if opt.Budget > 0 {
+		budget = min(budget, opt.Budget/(len(channels)*(Depth+1)))
+	}
+	w.capacity = opt.Type.FrameLen(max(budget, 1))
+	w.part = newPartitioner(p, w)
+	if opt.Strategy == graph.Broadcast && len(channels) > 1 {
+		w.shared, w.open = true, w.open[:1]
+	}
+	return w
+}
+
+// Type implements operator.Input.
+func (w *Writer) Type() *frame.Type { return w.opt.Type }
+
+// Push implements operator.Input.
+func (w *Writer) Push(r *frame.Run) error {
+	if err := w.part.spread(w, r); err != nil {
+		return err
+	}
+	if w.opt.EachRun {
+		return w.Flush()
+	}
+	return nil
+}
+
+// Mark implements operator.Input: marks go to every channel. Watermarks and latency markers travel with the data, all
+// others are sent at once.
+func (w *Writer) Mark(m frame.Mark) error {
+	for c := range w.open {
+		f := w.frame(c)
+		f.AddMark(m)
+		if len(f.Marks) >= frame.MaxLen {
+			if err := w.send(c); err != nil {
+				return err
+			}
+		}
+	}
+	if m.Kind == frame.Watermark && !w.opt.EachRun || m.Kind == frame.LatencyMarker {
+		return nil
+	}
+	return w.Flush()
+}
+
+// Flush sends everything that is open.
+func (w *Writer) Flush() error {
+	for c, f := range w.open {
+		if f != nil && !f.Empty() {
+			if err := w.send(c); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Pending reports whether something has been written and not sent.
+func (w *Writer) Pending() bool {
+	for _, f := range w.open {
+		if f != nil && !f.Empty() {
+			return true
+		}
+	}
+	return false
+}
+
+// QueueUsage is the filled share of the channels' room, for metrics; any goroutine may call it.
+func (w *Writer) QueueUsage() float64 {
+	n := 0
+	for _, c := range w.channels {
+		n += c.Len()
+	}
+	return float64(n) / float64(Depth*max(1, len(w.channels)))
+}
+
+// frame is the open frame of channel c.
+func (w *Writer) frame(c int) *frame.Frame {
+	f := w.open[c]
+	if f == nil {
+		if f = w.fresh(c); f == nil {
+			f = frame.New(w.opt.Type, w.capacity)
+		}
+		w.open[c] = f
+	}
+	return f
+}
+
+// fresh is a returned frame; a shared one comes back on the channel of its last receiver.
+func (w *Writer) fresh(c int) *frame.Frame {
+	if !w.shared {
+		return w.channels[c].Fresh()
+	}
+	for _, ch := range w.channels {
+		if f := ch.Fresh(); f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// send hands the open frame of channel c over, waiting for room if need be: that is the backpressure.
+func (w *Writer) send(c int) error {
+	f := w.open[c]
+	w.open[c] = nil
+	if !w.shared {
+		return w.offer(c, f)
+	}
+	f.Share(len(w.channels))
+	for c := range w.channels {
+		if err := w.offer(c, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *Writer) offer(c int, f *frame.Frame) error {
+	ch := w.channels[c]
+	for !ch.Offer(f) {
+		if w.opt.Stopped() {
+			return ErrCancelled
+		}
+		if !ch.AwaitRoom() {
+			w.opt.Waiter.Wait(host.Backpressured, host.Forever)
+		}
+	}
+	return nil
+}
+
+// add copies elements [from, to) of a run to channel c.
+func (w *Writer) add(c int, r *frame.Run, from, to int) error {
+	for from < to {
+		f := w.frame(c)
+		n := min(f.Room(), to-from)
+		f.Append(r, from, from+n)
+		from += n
+		if f.Room() == 0 {
+			if err := w.send(c); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// gather copies the elements at the given positions to channel c.
+func (w *Writer) gather(c int, r *frame.Run, at []uint16) error {
+	for len(at) != 0 {
+		f := w.frame(c)
+		n := min(f.Room(), len(at))
+		f.Gather(r, at[:n])
+		at = at[n:]
+		if f.Room() == 0 {
+			if err := w.send(c); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,159 @@
+package jobmanager
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/flott-dev/flott/internal/operator"
+	"github.com/flott-dev/flott/internal/plan"
+	"github.com/flott-dev/flott/internal/taskmanager"
+)
+
+// coordinators runs the coordinators of a job's sources, each on a goroutine of its own that takes calls in order.
+type coordinators struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	all    map[[2]int]*coordinator // by vertex and node
+	failed chan error
+	group  sync.WaitGroup
+}
+
+// coordinator is one running coordinator with its queue of calls.
+type coordinator struct {
+	owner       *coordinators
+	c           operator.Coordinator
+	name        string
+	parallelism int
+	vertex      int
+	node        int
+	attempt     *taskmanager.Attempt
+
+	mu    sync.Mutex
+	calls []func() error
+	wake  chan struct{}
+}
+
+func newCoordinators(ctx context.Context, g *plan.ExecutionGraph) *coordinators {
+	ctx, cancel := context.WithCancel(ctx)
+	cs := &coordinators{ctx: ctx, cancel: cancel, all: map[[2]int]*coordinator{}, failed: make(chan error, 1)}
+	for _, v := range g.Vertices {
+		for _, n := range v.Nodes {
+			if n.Node.NewCoordinator == nil {
+				continue
+			}
+			cs.all[[2]int{v.Index, n.Index}] = &coordinator{
+				owner: cs, c: n.Node.NewCoordinator(), name: n.Node.Name, parallelism: v.Parallelism,
+				vertex: v.Index, node: n.Index, wake: make(chan struct{}, 1),
+			}
+		}
+	}
+	return cs
+}
+
+// fromSubtask takes an event of an operator.
+func (cs *coordinators) fromSubtask(vertex, subtask, node int, event []byte) {
+	if c := cs.all[[2]int{vertex, node}]; c != nil {
+		c.post(func() error { return c.c.Handle(subtask, event) })
+	}
+}
+
+func (cs *coordinators) start(a *taskmanager.Attempt) {
+	for _, c := range cs.all {
+		c.attempt = a
+		cs.group.Go(c.run)
+	}
+}
+
+// stop ends all coordinators and waits for them.
+func (cs *coordinators) stop() {
+	cs.cancel()
+	cs.group.Wait()
+}
+
+func (c *coordinator) fail(err error) {
+	select {
+	case c.owner.failed <- fmt.Errorf("coordinate %q: %w", c.name, err):
+	default:
+	}
+}
+
+func (c *coordinator) post(f func() error) {
+	c.mu.Lock()
+	c.calls = append(c.calls, f)
+	c.mu.Unlock()
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (c *coordinator) run() {
+	defer func() {
+		if p := recover(); p != nil {
+			c.fail(fmt.Errorf("panic: %v", p))
+		}
+	}()
+	defer func() {
+		if err := c.c.Close(); err != nil {
+			c.fail(fmt.Errorf("close: %w", err))
+		}
+	}()
+	if err := c.c.Start(c, nil); err != nil {
+		c.fail(err)
+		return
+	}
+	for {
+		select {
+		case <-c.wake:
+		case <-c.owner.ctx.Done():
+			return
+		}
+		c.mu.Lock()
+		calls := c.calls
+		c.calls = nil
+		c.mu.Unlock()
+		for _, call := range calls {
+			if err := call(); err != nil {
+				c.fail(err)
+				return
+			}
+		}
+	}
+}
+
+// Context implements operator.CoordinatorContext.
+func (c *coordinator) Context() context.Context { return c.owner.ctx }
+
+// Parallelism implements operator.CoordinatorContext.
+func (c *coordinator) Parallelism() int { return c.parallelism }
+
+// Send implements operator.CoordinatorContext.
+func (c *coordinator) Send(subtask int, event []byte) {
+	for _, s := range c.attempt.Tasks {
+		if s.Vertex.Index == c.vertex && s.Index == subtask {
+			s.Event(c.node, event)
+			return
+		}
+	}
+}
+
+// Do implements operator.CoordinatorContext.
+func (c *coordinator) Do(every int64, work func(context.Context) error, done func(error)) {
+	c.owner.group.Go(func() {
+		for {
+			err := work(c.owner.ctx)
+			c.post(func() error {
+				if done == nil {
+					return err
+				}
+				done(err)
+				return nil
+			})
+			if every <= 0 || !pause(c.owner.ctx, time.Duration(every)*time.Millisecond) {
+				return
+			}
+		}
+	})
+}

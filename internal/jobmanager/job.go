@@ -1,0 +1,235 @@
+// Package jobmanager runs one job: it deploys attempts, runs the coordinators of sources, decides by the restart
+// strategy what follows a failure, and keeps what the client asks for (status, accumulators, metrics). It knows the task
+// managers by what package taskmanager offers and never touches an element.
+package jobmanager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/flott-dev/flott/internal/control"
+	"github.com/flott-dev/flott/internal/exchange"
+	"github.com/flott-dev/flott/internal/taskmanager"
+)
+
+// Status is the state of a job, in Flink's words.
+type Status string
+
+// The states of a job.
+const (
+	Created    Status = "CREATED"
+	Running    Status = "RUNNING"
+	Failing    Status = "FAILING"
+	Failed     Status = "FAILED"
+	Cancelling Status = "CANCELLING"
+	Canceled   Status = "CANCELED"
+	Restarting Status = "RESTARTING"
+	Finished   Status = "FINISHED"
+)
+
+// CancelTimeout is how long user code may ignore its context after a cancel or failure.
+const CancelTimeout = 30 * time.Second
+
+// ErrCanceled is a cancelled job's error.
+var ErrCanceled = errors.New("job was cancelled")
+
+// Job is a submitted job. Its methods may be called from any goroutine.
+type Job struct {
+	ID      string
+	job     *taskmanager.Job
+	opt     taskmanager.Options
+	restart control.Restart
+
+	mu      sync.Mutex
+	status  Status
+	attempt *taskmanager.Attempt
+	start   time.Time
+	end     time.Time
+	err     error
+	done    chan struct{}
+	cancel  context.CancelFunc
+}
+
+// Submit starts a job. It runs until it has finished, failed for good, ctx ends or Cancel is called.
+func Submit(ctx context.Context, id string, job *taskmanager.Job, opt taskmanager.Options, restart control.Restart) *Job {
+	ctx, cancel := context.WithCancel(ctx)
+	j := &Job{ID: id, job: job, opt: opt, restart: restart, status: Created, start: time.Now(), done: make(chan struct{}), cancel: cancel}
+	go j.run(ctx)
+	return j
+}
+
+// Status is the job's present state.
+func (j *Job) Status() Status {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.status
+}
+
+func (j *Job) set(s Status) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.status = s
+}
+
+// Cancel ends the job; Wait tells when.
+func (j *Job) Cancel() {
+	j.set(Cancelling)
+	j.cancel()
+}
+
+// Done is closed when the job has ended.
+func (j *Job) Done() <-chan struct{} { return j.done }
+
+// Err is why the job ended: nil if it finished. Only after Done.
+func (j *Job) Err() error { return j.err }
+
+// Duration is the job's net run time so far.
+func (j *Job) Duration() time.Duration {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.end.IsZero() {
+		return time.Since(j.start)
+	}
+	return j.end.Sub(j.start)
+}
+
+// Attempt is the present attempt; nil before the first.
+func (j *Job) Attempt() *taskmanager.Attempt {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.attempt
+}
+
+func (j *Job) run(ctx context.Context) {
+	defer j.cancel()
+	var err error
+	for number := 0; ; number++ {
+		err = j.runAttempt(ctx, number)
+		if err == nil || ctx.Err() != nil {
+			break
+		}
+		again, delay := j.restart.Failed(j.opt.Clock.Millis())
+		var stuck *StuckError
+		if !again || errors.As(err, &stuck) {
+			break
+		}
+		j.set(Restarting)
+		if !pause(ctx, delay) {
+			break
+		}
+	}
+	status := Finished
+	if err != nil {
+		status = Failed
+		if ctx.Err() != nil && errors.Is(err, ErrCanceled) {
+			status = Canceled
+		}
+	}
+	j.mu.Lock()
+	j.status, j.err, j.end = status, err, time.Now()
+	j.mu.Unlock()
+	close(j.done)
+}
+
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// runAttempt runs all tasks once. The first failure cancels the others and is the attempt's error.
+func (j *Job) runAttempt(ctx context.Context, number int) error {
+	n := 0
+	for _, v := range j.job.Graph.Vertices {
+		n += len(v.Subtasks)
+	}
+	ended := make(chan taskmanager.Ended, n)
+	coords := newCoordinators(ctx, j.job.Graph)
+	attempt, err := taskmanager.Deploy(ctx, j.job, number, j.opt, coords.fromSubtask, func(e taskmanager.Ended) { ended <- e })
+	if err != nil {
+		return err
+	}
+	j.mu.Lock()
+	j.attempt = attempt
+	if j.status != Cancelling {
+		j.status = Running
+	}
+	j.mu.Unlock()
+	coords.start(attempt)
+	err = j.watch(ctx, attempt, coords, ended, n)
+	coords.stop()
+	return err
+}
+
+// watch waits for n tasks to end.
+func (j *Job) watch(ctx context.Context, attempt *taskmanager.Attempt, coords *coordinators, ended <-chan taskmanager.Ended, n int) error {
+	var first error
+	done := ctx.Done()
+	failed := coords.failed
+	var limit <-chan time.Time
+	stop := func(err error) {
+		if first == nil {
+			first = err
+		}
+		if limit == nil {
+			limit = time.After(CancelTimeout)
+		}
+		attempt.Cancel()
+	}
+	for n > 0 {
+		select {
+		case e := <-ended:
+			n--
+			if e.Err != nil && !errors.Is(e.Err, exchange.ErrCancelled) && !(first != nil && errors.Is(e.Err, context.Canceled)) {
+				j.failing()
+				stop(e.Err)
+			}
+		case err := <-failed:
+			failed = nil
+			j.failing()
+			stop(err)
+		case <-done:
+			done = nil
+			stop(fmt.Errorf("%w: %w", ErrCanceled, context.Cause(ctx)))
+		case <-limit:
+			return &StuckError{After: CancelTimeout, Cause: first, Stack: allStacks()}
+		}
+	}
+	attempt.Wait()
+	return first
+}
+
+func (j *Job) failing() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.status == Running {
+		j.status = Failing
+	}
+}
+
+// StuckError is what Execute returns when user code ignored the end of its context.
+type StuckError struct {
+	After time.Duration
+	Cause error  // why the job was being ended
+	Stack []byte // of all goroutines
+}
+
+// Error names what was waited for.
+func (e *StuckError) Error() string {
+	return fmt.Sprintf("user code ignored the end of its context for %v after: %v\n%s", e.After, e.Cause, e.Stack)
+}
+
+// Unwrap is why the job was being ended.
+func (e *StuckError) Unwrap() error { return e.Cause }
+
+func allStacks() []byte {
+	buf := make([]byte, 1<<20)
+	return buf[:runtime.Stack(buf, true)]
+}

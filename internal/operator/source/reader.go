@@ -1,0 +1,155 @@
+package source
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"unsafe"
+
+	"github.com/flott-dev/flott/connector"
+	"github.com/flott-dev/flott/internal/frame"
+	"github.com/flott-dev/flott/internal/operator"
+	"github.com/flott-dev/flott/serde"
+)
+
+// The events between a reader and its enumerator: a kind byte, then, for splits, their number and encodings.
+const (
+	eventSplits  byte = 1 // coordinator -> subtask
+	eventNoMore  byte = 2 // coordinator -> subtask
+	eventRequest byte = 3 // subtask -> coordinator
+)
+
+// reader drives a connector's Reader.
+type reader[T, S any] struct {
+	head
+	src    connector.Source[T, S]
+	split  *serde.Handle
+	reader connector.Reader[T, S]
+	col    *frame.Column
+	out    *connector.Output[T]
+	idle   bool
+}
+
+// Reader returns the driver of a split reader. split is the handle of S.
+func Reader[T, S any](typ *frame.Type, split *serde.Handle, src connector.Source[T, S]) operator.Operator {
+	return &reader[T, S]{head: head{Out: operator.NewOutput(typ)}, src: src, split: split}
+}
+
+func (s *reader[T, S]) Open(rt *operator.Runtime) (err error) {
+	if err = s.head.Open(rt); err != nil {
+		return err
+	}
+	s.col = frame.NewColumn(s.Out.Type, s.Out.Type.FrameLen(frame.Bytes))
+	s.out = connector.NewOutput[T](s.col, s.mark)
+	if s.reader, err = s.src.Reader(readerContext{rt}); err != nil {
+		return fmt.Errorf("open the reader: %w", err)
+	}
+	rt.ToCoordinator([]byte{eventRequest})
+	return nil
+}
+
+func (s *reader[T, S]) Close() error {
+	if s.reader == nil {
+		return nil
+	}
+	return s.reader.Close()
+}
+
+func (s *reader[T, S]) Poll() (operator.Status, error) {
+	status, err := s.reader.Poll(s.out)
+	if err == nil {
+		err = s.out.Err()
+	}
+	if e := s.flush(); err == nil {
+		err = e
+	}
+	if err != nil {
+		return operator.Done, err
+	}
+	return operator.Status(status), nil
+}
+
+func (s *reader[T, S]) flush() error {
+	if s.col.Len() == 0 {
+		return nil
+	}
+	if s.idle {
+		s.idle = false
+		if err := s.Out.Mark(frame.Mark{Kind: frame.Active}); err != nil {
+			return err
+		}
+	}
+	s.run = s.col.Run()
+	err := s.Out.Push(&s.run)
+	s.col.Reset()
+	return err
+}
+
+// mark sends a mark of the reader after the elements before it.
+func (s *reader[T, S]) mark(m frame.Mark) error {
+	if err := s.flush(); err != nil {
+		return err
+	}
+	if m.Kind == frame.Idle {
+		if s.idle {
+			return nil
+		}
+		s.idle = true
+	}
+	return s.Out.Mark(m)
+}
+
+// HandleEvent implements operator.EventReceiver.
+func (s *reader[T, S]) HandleEvent(event []byte) error {
+	switch event[0] {
+	case eventNoMore:
+		s.reader.NoMoreSplits()
+		return nil
+	case eventSplits:
+		splits, err := decodeSplits[S](s.split, event[1:])
+		if err != nil {
+			return err
+		}
+		return s.reader.AddSplits(splits)
+	}
+	return fmt.Errorf("handle an event of the enumerator: unknown kind %d", event[0])
+}
+
+func encodeSplits[S any](h *serde.Handle, splits []S) ([]byte, error) {
+	event := binary.AppendUvarint([]byte{eventSplits}, uint64(len(splits)))
+	var err error
+	for i := range splits {
+		if event, err = h.Append(event, unsafe.Pointer(&splits[i])); err != nil {
+			return nil, fmt.Errorf("encode a split: %w", err)
+		}
+	}
+	return event, nil
+}
+
+func decodeSplits[S any](h *serde.Handle, b []byte) ([]S, error) {
+	n, used := binary.Uvarint(b)
+	if used <= 0 || n > uint64(len(b)) {
+		return nil, fmt.Errorf("decode splits: count %d in %d bytes", n, len(b))
+	}
+	b = b[used:]
+	splits := make([]S, n)
+	for i := range splits {
+		used, err := h.Read(b, unsafe.Pointer(&splits[i]))
+		if err != nil {
+			return nil, fmt.Errorf("decode split %d: %w", i, err)
+		}
+		b = b[used:]
+	}
+	return splits, nil
+}
+
+// readerContext is a Runtime as connectors see it.
+type readerContext struct{ rt *operator.Runtime }
+
+func (c readerContext) Context() context.Context     { return c.rt.Ctx }
+func (c readerContext) Subtask() int                 { return c.rt.Subtask }
+func (c readerContext) Parallelism() int             { return c.rt.Parallelism }
+func (c readerContext) Wake()                        { c.rt.Waiter.Wake() }
+func (c readerContext) Go(f func())                  { c.rt.Spawn.Go(f) }
+func (c readerContext) RequestSplit()                { c.rt.ToCoordinator([]byte{eventRequest}) }
+func (c readerContext) Counter(name string, n int64) { operator.Count(c.rt, name, n) }

@@ -1,0 +1,203 @@
+package task
+
+import (
+	"math"
+
+	"github.com/flott-dev/flott/internal/exchange"
+	"github.com/flott-dev/flott/internal/frame"
+	"github.com/flott-dev/flott/internal/host"
+	"github.com/flott-dev/flott/internal/operator"
+	"github.com/flott-dev/flott/internal/operator/valve"
+)
+
+// loop works until the input has ended.
+func (t *Task) loop() error {
+	for {
+		if t.stopped.Load() {
+			return exchange.ErrCancelled
+		}
+		if err := t.serve(); err != nil {
+			return err
+		}
+		worked, done, err := t.step()
+		if err != nil {
+			return err
+		}
+		if done {
+			return t.flush()
+		}
+		if worked {
+			t.waiter.Yield()
+			continue
+		}
+		if err := t.flushDry(); err != nil {
+			return err
+		}
+		t.waiter.Wait(host.Idle, t.deadline())
+	}
+}
+
+// serve renews the task's now, opens letters and runs due timers.
+func (t *Task) serve() error {
+	t.scope.Now = t.d.Clock.Millis()
+	for _, letter := range t.d.Mailbox.Take() {
+		if err := letter(); err != nil {
+			return err
+		}
+	}
+	return t.scope.Timers.Run(t.scope.Now - 1)
+}
+
+// deadline is when the task must look at its timers again.
+func (t *Task) deadline() int64 {
+	at, ok := t.scope.Timers.Next()
+	if !ok || at == math.MaxInt64 {
+		return host.Forever
+	}
+	return at + 1
+}
+
+// step does one portion of work: a poll of the source or one frame of input.
+func (t *Task) step() (worked, done bool, err error) {
+	if t.source != nil {
+		t.scope.At = t.rts[0]
+		status, err := t.source.Poll()
+		if err == nil && status == operator.Done {
+			return true, true, t.endSource()
+		}
+		return status == operator.More, false, err
+	}
+	f, c := t.gate.Poll()
+	if f == nil {
+		return false, false, nil
+	}
+	if err := t.frame(f, c); err != nil {
+		return true, false, err
+	}
+	t.gate.Return(f, c)
+	for _, in := range t.inputs {
+		if in.open > 0 {
+			return true, false, nil
+		}
+	}
+	return true, true, nil
+}
+
+// endSource ends a source's stream: the last watermark, then the end.
+func (t *Task) endSource() error {
+	out := t.ops[0].Output("")
+	if f, ok := t.ops[0].(operator.Finisher); ok {
+		if err := f.Finish(); err != nil {
+			return err
+		}
+	}
+	if err := out.Mark(frame.Mark{Kind: frame.Watermark, Value: frame.MaxWatermark}); err != nil {
+		return err
+	}
+	return out.Mark(frame.Mark{Kind: frame.End})
+}
+
+// frame cuts a frame at its marks into runs.
+func (t *Task) frame(f *frame.Frame, channel int) error {
+	to := t.inputs[t.d.Inputs[channel].Input]
+	all := f.Run()
+	all.Shared = f.Shared()
+	pos := 0
+	for i := range f.Marks {
+		m := f.Marks[i]
+		if err := t.runs(to, &all, pos, int(m.Pos)); err != nil {
+			return err
+		}
+		pos = int(m.Pos)
+		if err := t.mark(to, channel, m); err != nil {
+			return err
+		}
+	}
+	return t.runs(to, &all, pos, all.N)
+}
+
+// runs hands elements [from, to) to the head in runs that take about a millisecond each; between them letters are
+// opened and now is renewed.
+func (t *Task) runs(in *input, all *frame.Run, from, to int) error {
+	for from < to {
+		n := min(t.runLen, to-from)
+		t.run = all.Slice(from, from+n)
+		t.scope.At = in.at
+		if err := in.to.Push(&t.run); err != nil {
+			return err
+		}
+		from += n
+		if from < to || n == t.runLen {
+			if err := t.between(n); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// between renews now after a run of n elements and adapts the length of runs.
+func (t *Task) between(n int) error {
+	before := t.scope.Now
+	if err := t.serve(); err != nil {
+		return err
+	}
+	if t.stopped.Load() {
+		return exchange.ErrCancelled
+	}
+	switch took := t.scope.Now - before; {
+	case took > 2:
+		t.runLen = max(1, t.runLen/2)
+	case took == 0 && n == t.runLen && t.runLen < frame.MaxLen:
+		t.runLen = min(frame.MaxLen, t.runLen+t.runLen/4+1)
+	}
+	return nil
+}
+
+// mark takes a mark of one channel through the input's valve.
+func (t *Task) mark(in *input, channel int, m frame.Mark) error {
+	t.scope.At = in.at
+	ch := t.local[channel]
+	switch m.Kind {
+	case frame.Watermark, frame.Idle, frame.Active:
+		return t.act(in, in.valve.Step(ch, m))
+	case frame.End:
+		t.gate.End(channel)
+		in.open--
+		return t.act(in, in.valve.Step(ch, m)) // the end of the last channel is the end of the input
+	}
+	return in.to.Mark(m)
+}
+
+// act carries out what a valve answered.
+func (t *Task) act(in *input, a valve.Actions) error {
+	for _, m := range a.Marks() {
+		if err := in.to.Mark(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// flush sends everything that is open.
+func (t *Task) flush() error {
+	for _, w := range t.writers {
+		if err := w.Flush(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// flushDry sends what is open because the input has run dry, except where the buffer timeout says "only when full".
+func (t *Task) flushDry() error {
+	for i, w := range t.writers {
+		if t.timeout[i] < 0 {
+			continue
+		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,242 @@
+// Package task runs one subtask: it builds the chain from a vertex of the plan, then loops: letters, due timers, one
+// frame of input cut into runs at its marks (or one poll of the source), and, when there is nothing to do, flush and
+// wait at the one injected point. A task owns its operators, writers and gate; it starts no goroutine and reads no clock
+// but the injected one, so the same code runs in production and in the simulation.
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/flott-dev/flott/internal/clock"
+	"github.com/flott-dev/flott/internal/exchange"
+	"github.com/flott-dev/flott/internal/frame"
+	"github.com/flott-dev/flott/internal/host"
+	"github.com/flott-dev/flott/internal/operator"
+	"github.com/flott-dev/flott/internal/operator/valve"
+	"github.com/flott-dev/flott/internal/plan"
+)
+
+// Input is one channel into the task: which input of the head operator it feeds, and whether it closes a loop.
+type Input struct {
+	Channel  *exchange.Channel
+	Input    int
+	Feedback bool
+}
+
+// Deployment is all that a task needs to run; whoever deploys fills it.
+type Deployment struct {
+	Vertex        *plan.Vertex
+	Subtask       int
+	Attempt       int
+	JobName       string
+	Ctx           context.Context // ends when the task is cancelled
+	Clock         clock.Clock
+	Waiter        host.Waiter
+	Mailbox       *host.Mailbox
+	Spawn         *host.Spawner
+	Seed          uint64
+	Inputs        []Input               // in the order of the vertex's gates, then channels
+	Outputs       [][]*exchange.Channel // per output edge of the vertex
+	FrameBudget   int                   // bytes of all frames in flight of one writer; 0: no bound beyond the frame's
+	AutoWatermark int64                 // ms between two questions for a watermark; 0: never
+	Runtime       func(node *plan.ChainNode, scope *operator.Scope) *operator.Runtime
+	Times         *Times // busy, idle, backpressured; may be nil
+}
+
+// Task is one subtask.
+type Task struct {
+	d       Deployment
+	scope   *operator.Scope
+	ops     []operator.Operator
+	rts     []*operator.Runtime
+	opened  int
+	writers []*exchange.Writer
+	timeout []int64 // per writer, ms: flush this long after the first unsent element; < 0: only when full
+	gate    *exchange.Gate
+	inputs  []*input
+	local   []int // per channel: its number within its input
+	source  operator.Source
+	stopped atomic.Bool
+	runLen  int
+	run     frame.Run
+	waiter  host.Waiter
+}
+
+// input is one input of the head operator with the channels that feed it.
+type input struct {
+	to    operator.Input
+	at    *operator.Runtime
+	valve *valve.Valve
+	open  int // channels that have not ended, feedback aside
+}
+
+// New builds the chain. Errors name the operators that don't fit.
+func New(d Deployment) (*Task, error) {
+	t := &Task{d: d, runLen: frame.DefaultLen}
+	t.waiter = d.Waiter
+	if d.Times != nil {
+		t.waiter = &timedWaiter{Waiter: d.Waiter, clock: d.Clock, times: d.Times}
+	}
+	t.scope = &operator.Scope{
+		Ctx: d.Ctx, Now: d.Clock.Millis(), Clock: d.Clock, Mailbox: d.Mailbox, Waiter: d.Waiter, Spawn: d.Spawn,
+		Timers: &operator.Callbacks{}, FrameBytes: frame.Bytes, Subtask: d.Subtask, Parallelism: d.Vertex.Parallelism,
+		Attempt: d.Attempt, JobName: d.JobName, AutoWatermarkInterval: d.AutoWatermark,
+	}
+	for _, n := range d.Vertex.Nodes {
+		t.ops = append(t.ops, n.Node.New())
+		t.rts = append(t.rts, d.Runtime(n, t.scope))
+	}
+	t.scope.At = t.rts[0]
+	if err := t.link(); err != nil {
+		return nil, err
+	}
+	if err := t.connectInputs(); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// link connects the operators of the chain with each other and with the writers.
+func (t *Task) link() error {
+	for i, n := range t.d.Vertex.Nodes {
+		for _, l := range n.Links {
+			out := t.ops[i].Output(l.Tag)
+			if out == nil {
+				return fmt.Errorf("build the chain %s: operator %s has no output %q", t.d.Vertex.Name, n.Node.Name, l.Tag)
+			}
+			if err := out.Connect(t.ops[l.To].Inputs()[l.Input], t.rts[l.To]); err != nil {
+				return fmt.Errorf("build the chain %s: %s to %s: %w", t.d.Vertex.Name, n.Node.Name, t.d.Vertex.Nodes[l.To].Node.Name, err)
+			}
+		}
+	}
+	for i, e := range t.d.Vertex.Outputs {
+		out := t.ops[e.Producer].Output(e.Tag)
+		if out == nil {
+			return fmt.Errorf("build the chain %s: operator %s has no output %q", t.d.Vertex.Name, t.d.Vertex.Nodes[e.Producer].Node.Name, e.Tag)
+		}
+		w := exchange.NewWriter(e.Partitioner, t.d.Outputs[i], exchange.Options{
+			Type: out.Type, Waiter: t.waiter, Stopped: t.stopped.Load, Subtask: t.d.Subtask, Budget: t.d.FrameBudget,
+			EachRun: e.BufferTimeout == 0, MaxGroup: e.MaxParallelism, Seed: t.d.Seed, Strategy: e.Strategy,
+		})
+		t.writers = append(t.writers, w)
+		t.timeout = append(t.timeout, e.BufferTimeout.Milliseconds())
+		if err := out.Connect(w, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *Task) connectInputs() error {
+	ins := t.ops[0].Inputs()
+	if len(ins) == 0 {
+		s, ok := t.ops[0].(operator.Source)
+		if !ok {
+			return fmt.Errorf("build the chain %s: its head is no source and has no input", t.d.Vertex.Name)
+		}
+		t.source = s
+		return nil
+	}
+	channels := make([]*exchange.Channel, len(t.d.Inputs))
+	counts := make([]int, len(ins))
+	for i, in := range t.d.Inputs {
+		channels[i] = in.Channel
+		t.local = append(t.local, counts[in.Input])
+		counts[in.Input]++
+	}
+	for i, in := range ins {
+		t.inputs = append(t.inputs, &input{to: in, at: t.rts[0], valve: valve.New(counts[i])})
+	}
+	for _, in := range t.d.Inputs {
+		t.inputs[in.Input].open++
+	}
+	t.gate = exchange.NewGate(channels)
+	return nil
+}
+
+// Waiter is the task's waiting point.
+func (t *Task) Waiter() host.Waiter { return t.d.Waiter }
+
+// Cancel makes Run end soon; any goroutine may call it.
+func (t *Task) Cancel() {
+	t.stopped.Store(true)
+	t.d.Waiter.Wake()
+}
+
+// Operators are the chain's operators, for metrics and events; their counters may be read from any goroutine.
+func (t *Task) Operators() []operator.Operator { return t.ops }
+
+// Event hands an event of a coordinator to the operator at index node of the chain: a letter for the mailbox.
+func (t *Task) Event(node int, event []byte) func() error {
+	return func() error {
+		t.scope.At = t.rts[node]
+		r, ok := t.ops[node].(operator.EventReceiver)
+		if !ok {
+			return fmt.Errorf("hand over an event: the operator takes none")
+		}
+		return r.HandleEvent(event)
+	}
+}
+
+// Run runs the task to its end: nil when its input has ended and everything is flushed, exchange.ErrCancelled after
+// Cancel, else what failed, as a *Error naming the operator.
+func (t *Task) Run() (err error) {
+	defer func() { err = t.close(err) }()
+	defer func() {
+		if p := recover(); p != nil {
+			err = t.failure(panicError(p))
+		}
+	}()
+	if err := t.open(); err != nil {
+		return t.failure(err)
+	}
+	if err := t.loop(); err != nil {
+		return t.failure(err)
+	}
+	return nil
+}
+
+// open opens the operators from the last to the first, so that a source's first element finds the chain ready.
+func (t *Task) open() error {
+	for i := len(t.ops) - 1; i >= 0; i-- {
+		t.scope.At = t.rts[i]
+		t.opened++
+		if err := t.ops[i].Open(t.rts[i]); err != nil {
+			return fmt.Errorf("open the operator: %w", err)
+		}
+	}
+	return nil
+}
+
+// close closes what was opened, in the order of the stream.
+func (t *Task) close(err error) error {
+	errs := []error{err}
+	for i := len(t.ops) - t.opened; i < len(t.ops); i++ {
+		if e := t.closeOne(i); e != nil {
+			errs = append(errs, e)
+		}
+	}
+	if len(errs) == 1 {
+		return err
+	}
+	if err == nil {
+		return errs[1]
+	}
+	return errors.Join(errs...)
+}
+
+func (t *Task) closeOne(i int) (err error) {
+	t.scope.At = t.rts[i]
+	defer func() {
+		if p := recover(); p != nil {
+			err = t.failure(panicError(p))
+		}
+	}()
+	if err := t.ops[i].Close(); err != nil {
+		return t.failure(fmt.Errorf("close the operator: %w", err))
+	}
+	return nil
+}

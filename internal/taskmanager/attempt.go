@@ -1,0 +1,200 @@
+// Package taskmanager runs the subtasks of a job in this process: it makes the channels between them, builds the tasks,
+// gives each its thread and reports how it ended. It decides nothing: what to run, and what follows a failure, is the
+// job manager's.
+package taskmanager
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/flott-dev/flott/internal/clock"
+	"github.com/flott-dev/flott/internal/exchange"
+	"github.com/flott-dev/flott/internal/host"
+	"github.com/flott-dev/flott/internal/operator"
+	"github.com/flott-dev/flott/internal/plan"
+	"github.com/flott-dev/flott/internal/task"
+	"github.com/flott-dev/flott/statebackend"
+)
+
+// Options describe the process that tasks run in.
+type Options struct {
+	Threads host.Threads
+	Clock   clock.Clock
+	Memory  *host.Memory
+	Backend statebackend.Backend
+	// FrameBudget bounds the bytes of all frames in flight of one writer; 0: 4 MiB.
+	FrameBudget int
+	// Isolated makes every edge encode and decode its elements, as between processes.
+	Isolated bool
+}
+
+// Job is what the attempts of a job have in common.
+type Job struct {
+	Graph         *plan.ExecutionGraph
+	Name          string
+	Seed          uint64
+	AutoWatermark int64 // ms
+	Parameters    map[string]string
+	Files         map[string]string // distributed cache: name to local path
+}
+
+// Ended is a task's report.
+type Ended struct {
+	Vertex, Subtask int
+	Err             error // nil: finished; exchange.ErrCancelled: cancelled
+}
+
+// Attempt is one execution of all subtasks of a job.
+type Attempt struct {
+	Number int
+	Tasks  []*Subtask
+	cancel context.CancelFunc
+	spawn  host.Spawner
+	group  sync.WaitGroup
+}
+
+// Subtask is a running task with what others see of it.
+type Subtask struct {
+	Vertex  *plan.Vertex
+	Index   int
+	Mailbox *host.Mailbox
+	Hosts   []*Host // per node of the chain
+	Times   task.Times
+	Started int64 // ns on the job's clock
+	task    *task.Task
+}
+
+// Operators are the chain's operators; only their counters may be read from other goroutines.
+func (s *Subtask) Operators() []operator.Operator { return s.task.Operators() }
+
+// Event leaves a coordinator's event for the operator at index node of the chain.
+func (s *Subtask) Event(node int, event []byte) { s.Mailbox.Post(s.task.Event(node, event)) }
+
+// channelKey identifies a channel: edge, upstream and downstream subtask.
+type channelKey struct{ edge, up, down int }
+
+// builder holds what is needed while an attempt is being built.
+type builder struct {
+	job      *Job
+	opt      Options
+	attempt  *Attempt
+	ctx      context.Context
+	channels map[channelKey]*exchange.Channel
+	toJob    func(vertex, subtask, node int, event []byte)
+}
+
+// Deploy builds all subtasks of an attempt and starts them. ended is called once for each, from its own thread, as the
+// last thing it does. toCoordinator takes events of operators for their coordinators. An error means that nothing was
+// started.
+func Deploy(ctx context.Context, job *Job, number int, opt Options, toCoordinator func(vertex, subtask, node int, event []byte), ended func(Ended)) (*Attempt, error) {
+	if opt.FrameBudget == 0 {
+		opt.FrameBudget = 4 << 20
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	b := &builder{
+		job: job, opt: opt, attempt: &Attempt{Number: number, cancel: cancel}, ctx: ctx,
+		channels: map[channelKey]*exchange.Channel{}, toJob: toCoordinator,
+	}
+	for _, v := range job.Graph.Vertices {
+		for _, st := range v.Subtasks {
+			if err := b.build(v, st); err != nil {
+				cancel()
+				return nil, err
+			}
+		}
+	}
+	b.attempt.start(opt.Threads, ended)
+	return b.attempt, nil
+}
+
+// channel is the channel of that key, made by whichever end comes first.
+func (b *builder) channel(edge *plan.JobEdge, up, down int) *exchange.Channel {
+	k := channelKey{edge.ID, up, down}
+	c := b.channels[k]
+	if c == nil {
+		c = &exchange.Channel{}
+		b.channels[k] = c
+	}
+	return c
+}
+
+func (b *builder) build(v *plan.ExecutionVertex, st *plan.Subtask) error {
+	waiter := b.opt.Threads.NewWaiter()
+	sub := &Subtask{Vertex: v.Vertex, Index: st.Index, Mailbox: host.NewMailbox(waiter), Started: b.opt.Clock.Nanos()}
+	d := task.Deployment{
+		Vertex: v.Vertex, Subtask: st.Index, Attempt: b.attempt.Number, JobName: b.job.Name, Ctx: b.ctx,
+		Clock: b.opt.Clock, Waiter: waiter, Mailbox: sub.Mailbox, Spawn: &b.attempt.spawn, Seed: b.job.Seed,
+		FrameBudget: b.opt.FrameBudget, AutoWatermark: b.job.AutoWatermark, Times: &sub.Times, Isolated: b.opt.Isolated,
+	}
+	for _, g := range st.Inputs {
+		for _, up := range g.Peers {
+			c := b.channel(g.Edge, up, st.Index)
+			c.Consumer = waiter
+			d.Inputs = append(d.Inputs, task.Input{Channel: c, Input: g.Edge.Input, Feedback: g.Edge.Feedback})
+		}
+	}
+	for _, g := range st.Outputs {
+		var out []*exchange.Channel
+		for _, down := range g.Peers {
+			c := b.channel(g.Edge, st.Index, down)
+			c.Producer = waiter
+			out = append(out, c)
+		}
+		d.Outputs = append(d.Outputs, out)
+	}
+	d.Runtime = func(n *plan.ChainNode, scope *operator.Scope) *operator.Runtime { return b.runtime(sub, st, n, scope) }
+	t, err := task.New(d)
+	if err != nil {
+		return fmt.Errorf("build subtask %d of %s: %w", st.Index+1, v.Name, err)
+	}
+	sub.task = t
+	b.attempt.Tasks = append(b.attempt.Tasks, sub)
+	return nil
+}
+
+// runtime makes what one operator of the chain gets.
+func (b *builder) runtime(sub *Subtask, st *plan.Subtask, n *plan.ChainNode, scope *operator.Scope) *operator.Runtime {
+	rt := &operator.Runtime{
+		Scope: scope, Name: n.Node.Name, UID: n.ID.String(), MaxParallelism: n.MaxParallelism, Seed: b.job.Seed,
+		ToCoordinator: func(event []byte) { b.toJob(sub.Vertex.Index, st.Index, n.Index, event) },
+	}
+	groups := st.KeyGroups[n.Index]
+	rt.OpenState = func(o statebackend.Options) (statebackend.Store, error) {
+		o.MaxParallelism, o.FirstGroup, o.LastGroup = n.MaxParallelism, groups.First, groups.Last
+		o.Memory = b.opt.Memory
+		return b.opt.Backend.Open(o)
+	}
+	h := newHost(b.job, rt)
+	rt.Host = h
+	sub.Hosts = append(sub.Hosts, h)
+	return rt
+}
+
+func (a *Attempt) start(threads host.Threads, ended func(Ended)) {
+	for _, s := range a.Tasks {
+		a.group.Add(1)
+	}
+	for _, s := range a.Tasks {
+		threads.Start(s.task.Waiter(), func() {
+			defer a.group.Done()
+			err := s.task.Run()
+			ended(Ended{Vertex: s.Vertex.Index, Subtask: s.Index, Err: err})
+		})
+	}
+}
+
+// Cancel makes all tasks end soon.
+func (a *Attempt) Cancel() {
+	a.cancel()
+	for _, s := range a.Tasks {
+		s.task.Cancel()
+	}
+}
+
+// Wait returns when all tasks and the goroutines that they started have ended.
+func (a *Attempt) Wait() {
+	a.group.Wait()
+	a.cancel()
+	a.spawn.Wait()
+}
