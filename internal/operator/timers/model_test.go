@@ -1,0 +1,209 @@
+package timers
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sort"
+	"strings"
+	"testing"
+
+	"github.com/flott-dev/flott/internal/operator"
+	"github.com/flott-dev/flott/process"
+)
+
+// oracle is the set of timers of one domain, kept naively.
+type oracle map[string]int64 // key, namespace and time in text form -> time
+
+func name(key, ns string, at int64) string { return fmt.Sprintf("%q %q %d", key, ns, at) }
+
+func (o oracle) due(upTo int64) []string {
+	var names []string
+	for n, at := range o {
+		if at <= upTo {
+			names = append(names, n)
+		}
+	}
+	sort.Strings(names)
+	return names
+}
+
+// script is a random run of operations against the oracle.
+type script struct {
+	t     *testing.T
+	rnd   *rand.Rand
+	s     *Service
+	want  oracle
+	fired []string
+	last  int64
+	keys  []string
+	ns    []string
+}
+
+func hashOf(key string) uint64 {
+	h := uint64(14695981039346656037)
+	for i := range len(key) {
+		h = (h ^ uint64(key[i])) * 1099511628211
+	}
+	return h
+}
+
+func newScript(t *testing.T, seed uint64) *script {
+	rnd := rand.New(rand.NewPCG(seed, 7))
+	x := &script{t: t, rnd: rnd, want: oracle{}, last: math.MinInt64}
+	for i := range 12 {
+		x.keys = append(x.keys, strings.Repeat(string(rune('a'+i)), rnd.IntN(60)))
+	}
+	x.ns = []string{"", "12345678", "0123456789abcdef", strings.Repeat("n", 5000)}
+	x.s = New(Options{Callbacks: &operator.Callbacks{}, Inline: 8 * rnd.IntN(5)})
+	return x
+}
+
+// time is near the watermark mostly, sometimes anywhere.
+func (x *script) time() int64 {
+	w := x.s.Watermark()
+	if w == math.MinInt64 {
+		w = 1_700_000_000_000
+	}
+	switch x.rnd.IntN(12) {
+	case 0:
+		return int64(x.rnd.Uint64())
+	case 1:
+		return [...]int64{math.MinInt64, math.MaxInt64, 0, -1}[x.rnd.IntN(4)]
+	case 2, 3:
+		return w - x.rnd.Int64N(50)
+	case 4:
+		return w + x.rnd.Int64N(100_000_000)
+	}
+	return w + x.rnd.Int64N(3000)
+}
+
+func (x *script) register() {
+	key, ns, at := x.keys[x.rnd.IntN(len(x.keys))], x.ns[x.rnd.IntN(len(x.ns))], x.time()
+	n := name(key, ns, at)
+	_, old := x.want[n]
+	if isNew := x.s.Register(process.EventTime, []byte(key), hashOf(key), []byte(ns), at); isNew == old {
+		x.t.Fatalf("register %s: new = %v", n, isNew)
+	}
+	x.want[n] = at
+}
+
+func (x *script) remove() {
+	for n, at := range x.want {
+		var key, ns string
+		if _, err := fmt.Sscanf(n, "%q %q", &key, &ns); err != nil {
+			x.t.Fatal(err)
+		}
+		if !x.s.Delete(process.EventTime, []byte(key), hashOf(key), []byte(ns), at) {
+			x.t.Fatalf("delete %s: not there", n)
+		}
+		delete(x.want, n)
+		if x.s.Delete(process.EventTime, []byte(key), hashOf(key), []byte(ns), at) {
+			x.t.Fatalf("delete %s twice", n)
+		}
+		return
+	}
+}
+
+// advance moves the watermark; calls register and delete more.
+func (x *script) advance(to int64) {
+	x.last = math.MinInt64
+	err := x.s.AdvanceWatermark(to, func(key []byte, hash uint64, ns []byte, at int64) error {
+		k, sp := string(key), string(ns)
+		n := name(k, sp, at)
+		if _, ok := x.want[n]; !ok {
+			x.t.Fatalf("fired %s, which is not set", n)
+		}
+		if hash != hashOf(k) {
+			x.t.Fatalf("%s fired with another key's hash", n)
+		}
+		for _, earlier := range x.want {
+			if earlier < at {
+				x.t.Fatalf("%s fired before a timer of %d", n, earlier)
+			}
+		}
+		delete(x.want, n)
+		for range x.rnd.IntN(3) {
+			if x.rnd.IntN(3) == 0 {
+				x.remove()
+			} else if len(x.want) < 300 {
+				x.register()
+			}
+		}
+		if string(key) != k || string(ns) != sp {
+			x.t.Fatalf("key or namespace of %s changed during the call", n)
+		}
+		return nil
+	})
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	if due := x.want.due(x.s.Watermark()); len(due) != 0 {
+		x.t.Fatalf("not fired at %d: %v", x.s.Watermark(), due)
+	}
+}
+
+func (x *script) check() {
+	if got := x.s.Count(process.EventTime); got != len(x.want) {
+		x.t.Fatalf("count %d, want %d", got, len(x.want))
+	}
+	seen := map[string]bool{}
+	err := x.s.ForEach(process.EventTime, func(key []byte, _ uint64, ns []byte, at int64) error {
+		seen[name(string(key), string(ns), at)] = true
+		return nil
+	})
+	if err != nil || len(seen) != len(x.want) {
+		x.t.Fatalf("ForEach shows %d timers, want %d (%v)", len(seen), len(x.want), err)
+	}
+	for n := range x.want {
+		if !seen[n] {
+			x.t.Fatalf("ForEach misses %s", n)
+		}
+	}
+	q := &x.s.queues[process.EventTime]
+	if refs := q.wheel.refs + len(q.overdue); refs != q.live+q.dead {
+		x.t.Fatalf("%d refs for %d timers and %d dead", refs, q.live, q.dead)
+	}
+}
+
+func TestRandomOperationsAgreeWithASortedSet(t *testing.T) {
+	for seed := range uint64(60) {
+		x := newScript(t, seed)
+		for range 600 {
+			switch x.rnd.IntN(10) {
+			case 0:
+				x.advance(x.time())
+			case 1, 2, 3:
+				x.remove()
+			default:
+				x.register()
+			}
+			if x.rnd.IntN(20) == 0 {
+				x.check()
+			}
+		}
+		x.advance(math.MaxInt64)
+		x.check()
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+func TestFailedCallbackLeavesLaterTimersSet(t *testing.T) {
+	s := New(Options{Callbacks: &operator.Callbacks{}})
+	for i := range int64(10) {
+		s.Register(process.EventTime, []byte("k"), 1, nil, i)
+	}
+	boom := errors.New("boom")
+	err := s.AdvanceWatermark(9, func(_ []byte, _ uint64, _ []byte, at int64) error {
+		if at == 4 {
+			return boom
+		}
+		return nil
+	})
+	if !errors.Is(err, boom) || s.Count(process.EventTime) != 5 {
+		t.Fatalf("error %v, %d timers left; want boom and 5", err, s.Count(process.EventTime))
+	}
+}
