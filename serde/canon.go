@@ -125,7 +125,8 @@ func (k *Key) compose(col Column, s *KeyScratch) (Canon, error) {
 		v := col.At(i)
 		for j := range k.parts {
 			var err error
-			if buf, err = k.parts[j].appendTo(buf, v, len(k.parts) == 1); err != nil {
+			p := &k.parts[j]
+			if buf, err = p.appendTo(buf, unsafe.Add(v, p.off), len(k.parts) == 1); err != nil {
 				return Canon{}, k.keyError(i, err)
 			}
 		}

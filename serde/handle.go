@@ -56,6 +56,7 @@ type Handle struct {
 	SlotSize uintptr   // bytes of a table slot: Fixed: Size; Text: packed part; Encoded: StringRefSize; all rounded up to 8
 	Segments []Segment // Text only: how to pack
 	codec    codec
+	schema   *Schema
 }
 
 // codec encodes and decodes the value at an address. Depth counts down at every pointer, slice, map and interface, so
@@ -145,6 +146,9 @@ func (h *Handle) Clone(dst, src unsafe.Pointer) error {
 func (h *Handle) Format(v unsafe.Pointer) string {
 	return fmt.Sprint(reflect.NewAt(h.Type, v).Elem().Interface())
 }
+
+// Schema describes the encoding by names and kinds. It is shared and must not be changed.
+func (h *Handle) Schema() *Schema { return h.schema }
 
 // New allocates a zero value of the type.
 func (h *Handle) New() unsafe.Pointer { return reflect.New(h.Type).UnsafePointer() }

@@ -32,13 +32,14 @@ const maxKeyParts = 1024
 func KeyOf[K any](opts ...Option) (*Key, error) { return KeyOfType(reflect.TypeFor[K](), opts...) }
 
 // KeyOfType compiles the key type t. Pointers, interfaces, slices, maps, channels and functions are refused, since their
-// identity differs between processes, unless the type has MarshalBinary and UnmarshalBinary or a codec was given.
+// identity differs between processes, unless the type has MarshalBinary and UnmarshalBinary or a codec was given: then
+// two keys are the same exactly if their bytes are.
 func KeyOfType(t reflect.Type, opts ...Option) (*Key, error) {
 	s, err := newSettings(opts)
 	if err != nil {
 		return nil, err
 	}
-	c := &compiler{settings: s, root: t}
+	c := newCompiler(t, s)
 	parts, err := c.keyParts(nil, t, 0, "")
 	if err != nil {
 		return nil, err
@@ -66,7 +67,7 @@ func (k *Key) choose() {
 		if w == 0 {
 			return
 		}
-		direct = direct && p.op == keyBytes && p.off == width && (!bigEndian || p.unit == 1)
+		direct = direct && p.op <= keyBool && p.off == width && (!bigEndian || p.unit == 1)
 		width += w
 	}
 	if width == 0 {

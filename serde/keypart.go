@@ -10,10 +10,10 @@ import (
 // keyPart is one field of a key, after nested structs and arrays were spread out.
 type keyPart struct {
 	op   keyOp
-	unit uint8
+	unit uint8   // keyBytes: size of the numbers
 	off  uintptr // in Go memory
 	n    uintptr // keyBytes: how many
-	sub  codec   // keyUser
+	user *framed // keyUser
 }
 
 type keyOp uint8
@@ -24,11 +24,16 @@ const (
 	keyFloat32              // 4 bytes, -0 as 0
 	keyFloat64              // 8 bytes, -0 as 0
 	keyWord                 // an int or uint of less than 8 bytes, 8 bytes in the key
+	keyUword                // likewise unsigned
+	keyTime                 // the instant: seconds in 8 bytes, nanoseconds in 4
 	keyString               // the bytes, with their length in front unless alone
 	keyUser                 // the bytes of a user's codec, likewise
 )
 
-const errNaN = decodeError("NaN in a key")
+const (
+	errNaN       = decodeError("NaN in a key")
+	errMinusZero = decodeError("-0 in a key")
+)
 
 // width is the number of canonical bytes, 0 if it varies.
 func (p *keyPart) width() uintptr {
@@ -39,8 +44,10 @@ func (p *keyPart) width() uintptr {
 		return 1
 	case keyFloat32:
 		return 4
-	case keyFloat64, keyWord:
+	case keyFloat64, keyWord, keyUword:
 		return 8
+	case keyTime:
+		return keyTimeWidth
 	}
 	return 0
 }
@@ -50,18 +57,28 @@ func (c *compiler) keyParts(list []keyPart, t reflect.Type, off uintptr, path st
 	if len(list) > maxKeyParts {
 		return nil, c.refuse(path, "a key has at most %d fields", maxKeyParts)
 	}
+	how, err := c.keyManner(t, path)
+	if err != nil {
+		return nil, err
+	}
+	switch how {
+	case byUser, byMarshaler:
+		return append(list, keyPart{op: keyUser, off: off, user: c.framedOf(t, how)}), nil
+	case byTime:
+		return append(list, keyPart{op: keyTime, off: off}), nil
+	}
 	size := t.Size()
 	switch t.Kind() {
 	case reflect.Bool:
-		return addKeyPart(list, keyPart{op: keyBool, unit: 1, off: off, n: 1}), nil
-	case reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint8, reflect.Uint16, reflect.Uint32,
-		reflect.Uint64:
-		return addKeyPart(list, keyPart{op: keyBytes, unit: uint8(size), off: off, n: size}), nil
-	case reflect.Int, reflect.Uint:
+		return append(list, keyPart{op: keyBool, unit: 1, off: off}), nil
+	case reflect.Int:
 		if size < 8 {
 			return append(list, keyPart{op: keyWord, off: off}), nil
 		}
-		return addKeyPart(list, keyPart{op: keyBytes, unit: 8, off: off, n: 8}), nil
+	case reflect.Uint:
+		if size < 8 {
+			return append(list, keyPart{op: keyUword, off: off}), nil
+		}
 	case reflect.Float32:
 		return append(list, keyPart{op: keyFloat32, off: off}), nil
 	case reflect.Float64:
@@ -77,14 +94,38 @@ func (c *compiler) keyParts(list []keyPart, t reflect.Type, off uintptr, path st
 	case reflect.Struct:
 		return c.structKeyParts(list, t, off, path)
 	}
-	return nil, c.refuse(path, "%s cannot be part of a key: its identity is not its value", t)
+	return addKeyBytes(list, keyPart{op: keyBytes, unit: uint8(size), off: off, n: size}), nil
 }
 
-// addKeyPart makes the last part longer where both are plain memory side by side.
-func addKeyPart(list []keyPart, p keyPart) []keyPart {
-	if len(list) > 0 && p.op == keyBytes {
+// keyManner is manner without the types whose value is not an identity.
+func (c *compiler) keyManner(t reflect.Type, path string) (manner, error) {
+	if _, ok := c.user[t]; ok {
+		return byUser, nil
+	}
+	switch t.Kind() {
+	case reflect.Interface:
+		return 0, c.refuse(path, "%s is an interface and can't be part of a key", t)
+	case reflect.Pointer, reflect.UnsafePointer, reflect.Uintptr:
+		return 0, c.refuse(path, "%s is an address and can't be part of a key: it differs between processes", t)
+	}
+	how, err := c.manner(t, path)
+	if err != nil {
+		return 0, err
+	}
+	switch how {
+	case byReference:
+		return 0, c.refuse(path, "%s can't be part of a key without MarshalBinary and UnmarshalBinary", t)
+	case byProto:
+		return 0, c.refuse(path, "%s can't be part of a key: messages have no canonical encoding", t)
+	}
+	return how, nil
+}
+
+// addKeyBytes makes the last part longer where both are plain memory side by side.
+func addKeyBytes(list []keyPart, p keyPart) []keyPart {
+	if len(list) > 0 {
 		last := &list[len(list)-1]
-		if last.op == p.op && last.off+last.n == p.off && (!bigEndian || last.unit == p.unit) {
+		if last.op == keyBytes && last.off+last.n == p.off && (!bigEndian || last.unit == p.unit) {
 			last.n += p.n
 			return list
 		}
@@ -110,104 +151,164 @@ func (c *compiler) structKeyParts(list []keyPart, t reflect.Type, off uintptr, p
 		if f.Name == "_" {
 			continue
 		}
-		at := joinPath(path, f.Name)
-		if !f.IsExported() {
-			return nil, c.refuse(at, "the field is unexported: export it, or give %s MarshalBinary and UnmarshalBinary", t)
-		}
-		if list, err = c.keyParts(list, f.Type, off+f.Offset, at); err != nil {
+		if list, err = c.keyParts(list, f.Type, off+f.Offset, joinPath(path, f.Name)); err != nil {
 			return nil, err
 		}
 	}
 	return list, nil
 }
 
-// pack writes the part of n keys, toStride apart, and reports the first NaN, or -1.
-func (p *keyPart) pack(to unsafe.Pointer, toStride uintptr, from unsafe.Pointer, fromStride uintptr, n int) int {
-	nan := -1
+// pack writes this fixed-width part of n keys to memory whose keys are width bytes apart, and gives the position of the
+// first NaN, or -1.
+func (p *keyPart) pack(to unsafe.Pointer, width uintptr, from unsafe.Pointer, stride uintptr, n int) int {
+	switch {
+	case p.op == keyFloat64:
+		return packFloats(to, width, from, stride, n)
+	case p.op == keyBytes && p.n >= 8 && p.n <= 16 && !bigEndian:
+		packPairs[[8]byte](to, width, from, stride, n, p.n-8)
+		return -1
+	case p.op == keyBytes && p.n >= 4 && p.n < 8 && !bigEndian:
+		packPairs[[4]byte](to, width, from, stride, n, p.n-4)
+		return -1
+	}
+	w := p.width()
 	for i := range n {
-		dst := unsafe.Add(to, uintptr(i)*toStride)
-		src := unsafe.Add(from, uintptr(i)*fromStride)
-		switch p.op {
-		case keyFloat64:
-			f := *(*float64)(src)
-			if f != f && nan < 0 {
-				nan = i
-			}
-			binary.LittleEndian.PutUint64((*[8]byte)(dst)[:], math.Float64bits(f+0))
-		case keyFloat32:
-			f := *(*float32)(src)
-			if f != f && nan < 0 {
-				nan = i
-			}
-			binary.LittleEndian.PutUint32((*[4]byte)(dst)[:], math.Float32bits(f+0))
-		case keyWord:
-			binary.LittleEndian.PutUint64((*[8]byte)(dst)[:], uint64(*(*int)(src)))
-		default:
-			copyBytes(dst, src, p.n)
-			if bigEndian && p.unit > 1 {
-				swapUnits(bytesAt(dst, p.n), uintptr(p.unit))
-			}
+		dst := bytesAt(unsafe.Add(to, uintptr(i)*width), w)
+		if _, err := p.appendTo(dst[:0], unsafe.Add(from, uintptr(i)*stride), true); err != nil {
+			return i
 		}
 	}
-	return nan
+	return -1
 }
 
-// appendTo appends the part of the key at v. Alone says that it is the whole key, so that it needs no length.
-func (p *keyPart) appendTo(dst []byte, v unsafe.Pointer, alone bool) ([]byte, error) {
-	src := unsafe.Add(v, p.off)
-	if p.op == keyString {
+// packPairs copies parts of one to two words each: the first word, and the one that ends with the part, last bytes
+// further on.
+func packPairs[W [4]byte | [8]byte](to unsafe.Pointer, width uintptr, from unsafe.Pointer, stride uintptr, n int, last uintptr) {
+	for i := range n {
+		dst, src := unsafe.Add(to, uintptr(i)*width), unsafe.Add(from, uintptr(i)*stride)
+		*(*W)(dst) = *(*W)(src)
+		*(*W)(unsafe.Add(dst, last)) = *(*W)(unsafe.Add(src, last))
+	}
+}
+
+// packFloats has no branch per key: a NaN is found at the end, which is almost never.
+func packFloats(to unsafe.Pointer, width uintptr, from unsafe.Pointer, stride uintptr, n int) int {
+	sum := uint64(0)
+	for i := range n {
+		f := *(*float64)(unsafe.Add(from, uintptr(i)*stride)) + 0 // makes -0 to 0
+		u := math.Float64bits(f)
+		sum |= 0x7ff0_0000_0000_0000 - u&(1<<63-1) // the sign bit is set for a NaN only
+		binary.LittleEndian.PutUint64((*[8]byte)(unsafe.Add(to, uintptr(i)*width))[:], u)
+	}
+	if sum>>63 == 0 {
+		return -1
+	}
+	for i := range n {
+		if f := *(*float64)(unsafe.Add(from, uintptr(i)*stride)); f != f {
+			return i
+		}
+	}
+	return -1
+}
+
+// appendTo appends the canonical bytes of the part that lies at src. Alone says that it is the whole key, so that a text
+// needs no length.
+func (p *keyPart) appendTo(dst []byte, src unsafe.Pointer, alone bool) ([]byte, error) {
+	switch p.op {
+	case keyString:
 		s := *(*string)(src)
 		if !alone {
 			dst = appendUvarint(dst, uint64(len(s)))
 		}
 		return append(dst, s...), nil
+	case keyUser:
+		if alone {
+			return p.user.body(dst, src)
+		}
+		return p.user.append(dst, src, 0)
+	case keyFloat64:
+		f := *(*float64)(src)
+		if f != f {
+			return dst, errNaN
+		}
+		return binary.LittleEndian.AppendUint64(dst, math.Float64bits(f+0)), nil
+	case keyFloat32:
+		f := *(*float32)(src)
+		if f != f {
+			return dst, errNaN
+		}
+		return binary.LittleEndian.AppendUint32(dst, math.Float32bits(f+0)), nil
+	case keyWord:
+		return binary.LittleEndian.AppendUint64(dst, uint64(*(*int)(src))), nil
+	case keyUword:
+		return binary.LittleEndian.AppendUint64(dst, uint64(*(*uint)(src))), nil
+	case keyTime:
+		return appendKeyTime(dst, src), nil
+	case keyBool:
+		return append(dst, *(*byte)(src)), nil
 	}
-	at := len(dst)
-	w := p.width()
-	for range w {
-		dst = append(dst, 0)
+	if bigEndian {
+		return appendSwapped(dst, src, p.n, uintptr(p.unit)), nil
 	}
-	if p.pack(unsafe.Pointer(unsafe.SliceData(dst[at:])), w, src, 0, 1) >= 0 {
-		return dst, errNaN
+	if p.n == 8 {
+		return binary.LittleEndian.AppendUint64(dst, *(*uint64)(src)), nil
 	}
-	return dst, nil
+	return append(dst, bytesAt(src, p.n)...), nil
 }
 
 // read is the inverse of appendTo.
 func (p *keyPart) read(src []byte, to unsafe.Pointer, alone bool) (int, error) {
-	if p.op == keyString {
-		if alone {
-			*(*string)(to) = string(src)
-			return len(src), nil
-		}
+	switch {
+	case p.op == keyString && alone:
+		*(*string)(to) = string(src)
+		return len(src), nil
+	case p.op == keyString:
 		s, n, err := readString(src)
 		if err == nil {
 			*(*string)(to) = s
 		}
 		return n, err
-	}
-	w := int(p.width())
-	if len(src) < w {
+	case p.op == keyUser && alone:
+		return len(src), p.user.readBody(src, to)
+	case p.op == keyUser:
+		return p.user.read(src, to, 0)
+	case uintptr(len(src)) < p.width():
 		return 0, errTruncated
 	}
+	return p.readFixed(src, to)
+}
+
+// readFixed refuses what is no canonical form, so that two keys never decode to one.
+func (p *keyPart) readFixed(src []byte, to unsafe.Pointer) (int, error) {
 	switch p.op {
 	case keyBool:
 		if src[0] > 1 {
 			return 0, errBool
 		}
 		*(*byte)(to) = src[0]
+		return 1, nil
 	case keyFloat64:
-		*(*float64)(to) = math.Float64frombits(binary.LittleEndian.Uint64(src))
+		f := math.Float64frombits(binary.LittleEndian.Uint64(src))
+		*(*float64)(to) = f
+		return 8, checkKeyFloat(f)
 	case keyFloat32:
-		*(*float32)(to) = math.Float32frombits(binary.LittleEndian.Uint32(src))
-	case keyWord:
-		*(*int)(to) = int(binary.LittleEndian.Uint64(src))
-	default:
-		dst := bytesAt(to, p.n)
-		copy(dst, src)
-		if bigEndian && p.unit > 1 {
-			swapUnits(dst, uintptr(p.unit))
-		}
+		f := math.Float32frombits(binary.LittleEndian.Uint32(src))
+		*(*float32)(to) = f
+		return 4, checkKeyFloat(float64(f))
+	case keyWord, keyUword:
+		return word{signed: p.op == keyWord}.read(src, to, 0)
+	case keyTime:
+		return readKeyTime(src, to)
 	}
-	return w, nil
+	return int(p.n), readRaw(src, &step{op: opRaw, unit: p.unit, n: p.n}, to)
+}
+
+func checkKeyFloat(f float64) error {
+	if f != f {
+		return errNaN
+	}
+	if f == 0 && math.Signbit(f) {
+		return errMinusZero
+	}
+	return nil
 }
