@@ -1,0 +1,49 @@
+package file
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+var (
+	// ErrTooLong says that a record is longer than its format allows.
+	ErrTooLong = errors.New("record too long")
+	// ErrNoMatch says that a path of a source matches no file.
+	ErrNoMatch = errors.New("no file matches")
+
+	errNoFile = errors.New("this text has no file to begin again")
+	errWait   = errors.New("no text at hand yet")
+)
+
+// Error is an error at a place of a file.
+type Error struct {
+	Path   string
+	Line   int64 // from 1; 0: not known
+	Offset int64 // of the record or byte, from 0, in the decoded text
+	Err    error
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString("read ")
+	b.WriteString(e.Path)
+	if e.Line > 0 {
+		fmt.Fprintf(&b, ", line %d", e.Line)
+	}
+	fmt.Fprintf(&b, ", offset %d: %v", e.Offset, e.Err)
+	return b.String()
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Bad is a record that its format refused and that the source skipped.
+type Bad struct {
+	Path   string
+	Line   int64 // from 1, of the file
+	Offset int64 // where the record begins
+	Record string
+	Err    error // what a source that is not lenient would have failed with
+}

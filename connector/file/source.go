@@ -1,0 +1,136 @@
+package file
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/flott-dev/flott/connector"
+	"github.com/flott-dev/flott/internal/vfs"
+)
+
+// DefaultSplitSize is the length of a split unless SplitSize says otherwise.
+const DefaultSplitSize = 16 << 20
+
+// Source reads files. It is a description: its methods return a changed copy, and one Source may be used many times.
+type Source[T any] struct {
+	settings
+	format Format[T]
+}
+
+// settings is what is not about the element type.
+type settings struct {
+	paths     []string
+	fs        vfs.FS
+	splitSize int64
+	recursive bool
+	hidden    bool
+	filter    func(path string) bool
+	watch     time.Duration
+	horizon   time.Duration
+	charset   Charset
+	trailing  bool // trailing garbage of compressed files is ignored
+	lenient   bool
+	onBad     func(Bad)
+}
+
+// New reads the files at paths with a format. A path is a file, a folder (the files in it; see Recursive), a pattern, or
+// "-" for standard input. In patterns * and ? match within a name, [a-z] one character, and ** any number of folders; a
+// file whose name is the pattern itself goes first. In folders and patterns, names that begin with "." or "_" are
+// skipped. Files that are named twice are read once. A path without any file is an error when the job starts. Files are
+// handed to the readers in the order of their paths.
+//
+// Files whose names end with .gz, .gzip, .deflate, .bz2, .zst or .xz are decompressed and read as one split.
+func New[T any](format Format[T], paths ...string) *Source[T] {
+	s := &Source[T]{format: format}
+	s.fs, s.splitSize, s.horizon = vfs.OS{}, DefaultSplitSize, DefaultHorizon
+	for _, p := range paths {
+		s.paths = append(s.paths, filepath.ToSlash(p))
+	}
+	return s
+}
+
+// Lines reads the lines of text files; see New for paths and Text for what a line is.
+func Lines(paths ...string) *Source[string] { return New(Text{}, paths...) }
+
+// On makes the source read from another file system; for the engine and for tests.
+func (s Source[T]) On(fs vfs.FS) *Source[T] { s.fs = fs; return &s }
+
+// SplitSize cuts files into splits of n bytes, at least 1; the default is DefaultSplitSize. It changes how work is spread,
+// never what is read.
+func (s Source[T]) SplitSize(n int64) *Source[T] { s.splitSize = n; return &s }
+
+// Recursive reads the folders in folders, too. Links to folders are not followed.
+func (s Source[T]) Recursive() *Source[T] { s.recursive = true; return &s }
+
+// Hidden reads files and folders whose names begin with "." or "_", too.
+func (s Source[T]) Hidden() *Source[T] { s.hidden = true; return &s }
+
+// Filter reads only files for whose path keep returns true. Files named as such are asked about, too.
+func (s Source[T]) Filter(keep func(path string) bool) *Source[T] { s.filter = keep; return &s }
+
+// Charset tells the encoding of the files; the default is UTF8. Files in another one are not cut into splits; elements
+// are UTF-8, and positions count the bytes of the UTF-8 text.
+func (s Source[T]) Charset(c Charset) *Source[T] { s.charset = c; return &s }
+
+// IgnoreTrailing reads gzip files that have something else behind the compressed data up to there; the default is an
+// error that names the offset.
+func (s Source[T]) IgnoreTrailing() *Source[T] { s.trailing = true; return &s }
+
+// SkipBad skips records that can't be decoded and counts them in the metric BadRecords; the default is to fail.
+func (s Source[T]) SkipBad() *Source[T] { s.lenient = true; return &s }
+
+// OnBad is SkipBad and calls f for each such record. Subtasks call it concurrently; after a restore the records since
+// the checkpoint come again.
+func (s Source[T]) OnBad(f func(Bad)) *Source[T] { s.lenient, s.onBad = true, f; return &s }
+
+// Check reports mistakes of the description. It opens no file.
+func (s *Source[T]) Check() error {
+	if err := s.settings.check(); err != nil {
+		return err
+	}
+	if err := s.format.Check(); err != nil {
+		return fmt.Errorf("file source: %w", err)
+	}
+	return nil
+}
+
+func (s *settings) check() error {
+	switch {
+	case len(s.paths) == 0:
+		return errors.New("file source: no path")
+	case s.splitSize < 1:
+		return fmt.Errorf("file source: split size %d is less than 1", s.splitSize)
+	case s.watch < 0:
+		return fmt.Errorf("file source: negative watch interval %v", s.watch)
+	}
+	if err := s.charset.check(); err != nil {
+		return fmt.Errorf("file source: %w", err)
+	}
+	for _, p := range s.paths {
+		if err := checkPattern(p); err != nil {
+			return fmt.Errorf("file source: %w", err)
+		}
+	}
+	return nil
+}
+
+// Bounded implements connector.Source.
+func (s *Source[T]) Bounded() bool { return s.watch == 0 }
+
+// Enumerator implements connector.Source.
+func (s *Source[T]) Enumerator(ctx connector.EnumeratorContext[Split], restored []byte) (connector.Enumerator[Split], error) {
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	return newEnumerator(ctx, &s.settings, s.format.Splittable(), restored)
+}
+
+// Reader implements connector.Source.
+func (s *Source[T]) Reader(ctx connector.ReaderContext) (connector.Reader[T, Split], error) {
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	return &reader[T]{ctx: ctx, format: s.format, opener: opener{&s.settings, ctx.Counter, s.onBad}}, nil
+}
