@@ -1,11 +1,13 @@
 package timers
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
-	"sort"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,7 +27,7 @@ func (o oracle) due(upTo int64) []string {
 			names = append(names, n)
 		}
 	}
-	sort.Strings(names)
+	slices.Sort(names)
 	return names
 }
 
@@ -57,6 +59,9 @@ func newScript(t *testing.T, seed uint64) *script {
 	}
 	x.ns = []string{"", "12345678", "0123456789abcdef", strings.Repeat("n", 5000)}
 	x.s = New(Options{Callbacks: &operator.Callbacks{}, Inline: 8 * rnd.IntN(5)})
+	if rnd.IntN(2) == 0 {
+		x.s.queues[process.EventTime].slack = 3
+	}
 	return x
 }
 
@@ -90,7 +95,12 @@ func (x *script) register() {
 }
 
 func (x *script) remove() {
-	for n, at := range x.want {
+	if len(x.want) == 0 {
+		return
+	}
+	names := slices.Sorted(maps.Keys(x.want))
+	for _, n := range names[x.rnd.IntN(len(names)):] {
+		at := x.want[n]
 		var key, ns string
 		if _, err := fmt.Sscanf(n, "%q %q", &key, &ns); err != nil {
 			x.t.Fatal(err)
@@ -188,6 +198,50 @@ func TestRandomOperationsAgreeWithASortedSet(t *testing.T) {
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
+	}
+}
+
+// Enough timers that index pages split, chunks chain and slots are lowered over several levels; half of them are taken
+// back, so that the broom works.
+func TestManyTimersFireInOrder(t *testing.T) {
+	const n = 60_000
+	s := New(Options{Callbacks: &operator.Callbacks{}, Inline: 8})
+	rnd := rand.New(rand.NewPCG(1, 2))
+	at := func(i int) int64 { return int64(i) * 7919 % 100_003 * 97 }
+	key := func(i int) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(i)) }
+	for _, i := range rnd.Perm(n) {
+		if !s.Register(process.EventTime, key(i), uint64(i)*mixA, nil, at(i)) {
+			t.Fatalf("timer %d is not new", i)
+		}
+	}
+	for _, i := range rnd.Perm(n) {
+		if i%3 != 0 && !s.Delete(process.EventTime, key(i), uint64(i)*mixA, nil, at(i)) {
+			t.Fatalf("timer %d is not there", i)
+		}
+	}
+	if q := &s.queues[process.EventTime]; q.dead > q.live+2*q.slack {
+		t.Fatalf("%d dead refs beside %d timers", q.dead, q.live)
+	}
+	fired, last := 0, int64(math.MinInt64)
+	for w := int64(0); w < 100_003*97; w += 50_000 {
+		err := s.AdvanceWatermark(w, func(k []byte, _ uint64, _ []byte, when int64) error {
+			i := int(binary.LittleEndian.Uint64(k))
+			if when != at(i) || when > w || when < last || i%3 != 0 {
+				t.Fatalf("timer %d of %d fired at watermark %d as %d, after %d", i, at(i), w, when, last)
+			}
+			last = when
+			fired++
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.AdvanceWatermark(math.MaxInt64, func([]byte, uint64, []byte, int64) error { fired++; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if fired != n/3 || s.Count(process.EventTime) != 0 {
+		t.Fatalf("%d timers fired, %d left; want %d and 0", fired, s.Count(process.EventTime), n/3)
 	}
 }
 

@@ -13,12 +13,16 @@ type queue struct {
 	overdue overdue // timers before the wheel's base
 	live    int
 	dead    int // refs of deleted timers
+	slack   int // dead refs beyond the number of timers that are left alone
 	broom   broom
 	firing  bool
 	sink    uint32 // where touched memory goes, so that the touching is not optimised away
 }
 
-func (q *queue) init(inline int) { q.slab.init(inline) }
+func (q *queue) init(inline int) {
+	q.slab.init(inline)
+	q.slack = 1024
+}
 
 func (q *queue) register(key []byte, hash uint64, namespace []byte, at int64) bool {
 	tag := tagOf(hash, namespace, at)
@@ -54,7 +58,7 @@ func (q *queue) remove(key []byte, hash uint64, namespace []byte, at int64) bool
 	q.unset(id, r)
 	q.release(id, r)
 	q.dead++
-	if q.dead > q.live+1024 {
+	if q.dead > q.live+q.slack {
 		q.sweep()
 	}
 	return true

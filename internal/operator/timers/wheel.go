@@ -61,7 +61,7 @@ func (w *wheel) place(at int64) (l, s int) {
 	if d := u ^ w.base; d != 0 {
 		l = (bits.Len64(d) - 1) / 8
 	}
-	return l, int(u>>(8*l)) % slotCount
+	return l, int(uint8(u >> (8 * l)))
 }
 
 // add puts in a ref with a time >= base.
