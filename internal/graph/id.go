@@ -131,4 +131,6 @@ func (e *Edge) Joins(to *Node) bool {
 		to.Chaining == Always && to.Kind != IterationTail && e.From.Chaining != Never
 }
 
-func (e *Edge) batch() bool { return e.Exchange == Batch || e.Partitioner != nil && e.Partitioner.Batch }
+func (e *Edge) batch() bool {
+	return e.Exchange == Batch || e.Partitioner != nil && e.Partitioner.Batch
+}
