@@ -1,0 +1,223 @@
+package heap
+
+import (
+	"math/bits"
+	"unsafe"
+)
+
+// ref is an address in an arena: a chunk's number and the offset in it, in words. Arenas hand out at most refBits.
+type ref uint64
+
+const (
+	refOffsetBits = 17 // in words: chunks of 1 MiB
+	refChunkBits  = 24
+	refBits       = refOffsetBits + refChunkBits
+
+	maxChunk   = 1 << 20
+	minChunk   = 4 << 10
+	ownChunk   = 16 << 10 // records from here on get a chunk of their own
+	smallRoom  = 256      // up to here, room comes in words, then in quarters of a power of two
+	smallRooms = smallRoom / 8
+	rooms      = smallRooms + 4*6 + 1
+	// slack is the garbage that is not worth a compaction.
+	slack = 64 << 10
+)
+
+type chunk struct {
+	base   unsafe.Pointer
+	size   int
+	single bool // of one large record
+	old    bool // being emptied by a compaction
+}
+
+// arena keeps records of bytes. Freed records of an arena that nobody else points into are used again by size. In an
+// exposed arena, whose bytes user strings point to, bytes are written once: freed records are garbage, and chunks that
+// a compaction has emptied are left to the garbage collector, which knows who still reads them.
+//
+// Compaction is the owner's work: begin it when worthwhile, show every record to move, then end it.
+type arena struct {
+	ledger  *ledger
+	exposed bool
+	chunks  []chunk
+	vacant  []uint32 // numbers of chunks that were dropped
+	cur     uint32   // the open chunk, if any (end > 0)
+	off     int
+	end     int
+	next    int           // size of the next chunk
+	total   int64         // bytes of chunks shared by records
+	live    int64         // bytes of records in them
+	free    [rooms]uint64 // first of a chain of free records by room, plus one; it goes through their first word
+	moving  bool
+}
+
+func newArena(l *ledger, exposed bool) *arena {
+	return &arena{ledger: l, exposed: exposed, next: minChunk}
+}
+
+// at is the address of a record.
+func (a *arena) at(r ref) unsafe.Pointer {
+	return unsafe.Add(a.chunks[r>>refOffsetBits].base, uintptr(r&(1<<refOffsetBits-1))<<3)
+}
+
+// roomOf gives the size class of a record of n > 0 bytes and the bytes it takes.
+func roomOf(n int) (class, room int) {
+	if n <= smallRoom {
+		class = (n + 7) / 8
+		return class, class * 8
+	}
+	e := bits.Len(uint(n-1)) - 1 // 2^e < n <= 2^(e+1)
+	quarter := 1 << (e - 2)
+	q := (n - 1<<e + quarter - 1) / quarter
+	return smallRooms + (e-8)*4 + q, 1<<e + q*quarter
+}
+
+// make makes room for n > 0 bytes; how much it is tells roomOf. The bytes are not zero.
+func (a *arena) make(n int) (ref, error) {
+	if n >= ownChunk {
+		no, err := a.addChunk(int(roundUp(uintptr(n))), true)
+		return ref(no) << refOffsetBits, err
+	}
+	class, room := roomOf(n)
+	if head := a.free[class]; head != 0 && !a.exposed {
+		r := ref(head - 1)
+		a.free[class] = *(*uint64)(a.at(r))
+		a.live += int64(room)
+		return r, nil
+	}
+	if a.off+room > a.end {
+		no, err := a.addChunk(max(a.next, room), false)
+		if err != nil {
+			return 0, err
+		}
+		a.cur, a.off, a.end = no, 0, a.chunks[no].size
+		a.total += int64(a.end)
+		a.next = min(2*a.next, maxChunk)
+	}
+	r := ref(a.cur)<<refOffsetBits | ref(a.off>>3)
+	a.off += room
+	a.live += int64(room)
+	return r, nil
+}
+
+// put makes a record of b, which must not be empty.
+func (a *arena) put(b []byte) (ref, error) {
+	r, err := a.make(len(b))
+	if err == nil {
+		copyBytes(a.at(r), unsafe.Pointer(unsafe.SliceData(b)), uintptr(len(b)))
+	}
+	return r, err
+}
+
+func (a *arena) addChunk(size int, single bool) (uint32, error) {
+	if len(a.vacant) == 0 && len(a.chunks) == 1<<refChunkBits {
+		return 0, a.ledger.store.errTooMany(a.ledger.state)
+	}
+	if err := a.ledger.reserve(int64(size)); err != nil {
+		return 0, err
+	}
+	c := chunk{base: memory(uintptr(size)), size: size, single: single}
+	if n := len(a.vacant); n > 0 {
+		no := a.vacant[n-1]
+		a.vacant = a.vacant[:n-1]
+		a.chunks[no] = c
+		return no, nil
+	}
+	a.chunks = append(a.chunks, c)
+	return uint32(len(a.chunks) - 1), nil
+}
+
+func (a *arena) dropChunk(no uint32) {
+	a.ledger.release(int64(a.chunks[no].size))
+	a.chunks[no] = chunk{}
+	a.vacant = append(a.vacant, no)
+}
+
+// drop frees a record of n bytes.
+func (a *arena) drop(r ref, n int) {
+	no := uint32(r >> refOffsetBits)
+	if n >= ownChunk {
+		a.dropChunk(no)
+		return
+	}
+	class, room := roomOf(n)
+	a.live -= int64(room)
+	if a.live == 0 && !a.moving {
+		a.reset()
+		return
+	}
+	if a.exposed || a.chunks[no].old {
+		return
+	}
+	*(*uint64)(a.at(r)) = a.free[class]
+	a.free[class] = uint64(r) + 1
+}
+
+// reset drops all shared chunks: no record is left in them.
+func (a *arena) reset() {
+	if a.total <= slack {
+		if !a.exposed && a.end > 0 && a.total == int64(a.end) { // one chunk that nobody reads: begin it anew
+			a.free, a.off = [rooms]uint64{}, 0
+		}
+		return
+	}
+	for no := range a.chunks {
+		if c := &a.chunks[no]; c.base != nil && !c.single {
+			a.dropChunk(uint32(no))
+		}
+	}
+	a.free = [rooms]uint64{}
+	a.cur, a.off, a.end, a.next, a.total = 0, 0, 0, minChunk, 0
+}
+
+// worthwhile says whether more than half of the arena is garbage.
+func (a *arena) worthwhile() bool { return !a.moving && a.total > 2*a.live+slack }
+
+// begin starts a compaction: new records go to new chunks.
+func (a *arena) begin() {
+	a.moving = true
+	for i := range a.chunks {
+		a.chunks[i].old = a.chunks[i].base != nil && !a.chunks[i].single
+	}
+	a.free = [rooms]uint64{}
+	a.cur, a.off, a.end = 0, 0, 0
+	a.next = minChunk
+	for a.next < maxChunk && int64(a.next) < a.live/4 {
+		a.next *= 2
+	}
+}
+
+// move copies a record of n bytes out of a chunk that is being emptied; others stay.
+func (a *arena) move(r ref, n int) (ref, error) {
+	if !a.chunks[r>>refOffsetBits].old {
+		return r, nil
+	}
+	to, err := a.make(n)
+	if err != nil {
+		return r, err
+	}
+	copyBytes(a.at(to), a.at(r), uintptr(n))
+	_, room := roomOf(n)
+	a.live -= int64(room)
+	return to, nil
+}
+
+// finish drops the emptied chunks.
+func (a *arena) finish() {
+	a.moving = false
+	for no := range a.chunks {
+		if c := &a.chunks[no]; c.old {
+			a.total -= int64(c.size)
+			a.dropChunk(uint32(no))
+		}
+	}
+}
+
+// close drops everything.
+func (a *arena) close() {
+	for no := range a.chunks {
+		if a.chunks[no].base != nil {
+			a.dropChunk(uint32(no))
+		}
+	}
+	*a = arena{ledger: a.ledger, exposed: a.exposed, next: minChunk}
+}

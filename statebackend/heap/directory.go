@@ -1,0 +1,141 @@
+package heap
+
+import (
+	"fmt"
+	"unsafe"
+)
+
+const (
+	// pageSlots is the number of entries of a page, less for wide ones.
+	pageSlots = 2048
+	// pageBytes bounds a page of wide entries.
+	pageBytes = 64 << 10
+	// minPageSlots keeps pages of very wide entries worth having.
+	minPageSlots = 32
+	// maxDepth is the number of high hash bits that can tell pages apart: what a tag keeps of them.
+	maxDepth = 21
+	// smallPages is the number of pages up to which a table is kept half empty, which is faster and costs little.
+	smallPages = 32
+	// block is the number of keys that are looked up together, so that their memory accesses overlap.
+	block = 512
+)
+
+// directory finds pages by the high bits of the hash, as extendible hashing does: a page that is full splits alone.
+// Pages, their addresses and what is known of them lie apart, so that a snapshot copies the first and an update reads
+// only the addresses.
+type directory struct {
+	ledger  *ledger
+	dir     []unsafe.Pointer // page by the high 64-shift bits of the hash; at least 2, so that the shift is below 64
+	ids     []uint32         // the page's number, beside dir
+	pages   []page
+	shift   uint8
+	perPage int     // entries
+	bytes   uintptr // of a page
+	n       int     // entries
+}
+
+// page is what is known of a page. Its entries have equal high bits, depth of them.
+type page struct {
+	mem   unsafe.Pointer
+	n     int32
+	depth uint8
+}
+
+const dirEntryBytes = 12
+
+// slotsPerPage fits entries of that size into a page: a power of two.
+func slotsPerPage(size uintptr) int {
+	n := pageSlots
+	for n > minPageSlots && uintptr(n)*size > pageBytes {
+		n /= 2
+	}
+	return n
+}
+
+// openPages makes the first page.
+func (d *directory) openPages(l *ledger, slots int, size uintptr) error {
+	d.ledger, d.perPage, d.bytes = l, slots, uintptr(slots)*size
+	if err := l.reserve(int64(d.bytes) + 2*dirEntryBytes); err != nil {
+		return err
+	}
+	d.reset()
+	return nil
+}
+
+// reset drops all pages and begins with one; its memory is reserved already.
+func (d *directory) reset() {
+	mem := memory(d.bytes)
+	d.dir = []unsafe.Pointer{mem, mem}
+	d.ids = []uint32{0, 0}
+	d.pages = append(make([]page, 0, 1), page{mem: mem})
+	d.shift, d.n = 63, 0
+}
+
+// shrink begins anew when the last entry of a table that was larger once is gone.
+func (d *directory) shrink() {
+	if d.n == 0 && len(d.pages) > 1 {
+		d.ledger.release(d.held() - int64(d.bytes) - 2*dirEntryBytes)
+		d.reset()
+	}
+}
+
+func (d *directory) held() int64 {
+	return int64(len(d.pages))*int64(d.bytes) + int64(len(d.dir))*dirEntryBytes
+}
+
+// limit is the number of entries at which a page splits.
+func (d *directory) limit() int32 {
+	if len(d.pages) < smallPages {
+		return int32(d.perPage / 2)
+	}
+	return int32(d.perPage / 16 * 13)
+}
+
+// split adds a page for those entries of the hash's page that have the next high bit set. The caller moves them; both
+// pages' counts are its business.
+func (d *directory) split(hash uint64) (low, high uint32, err error) {
+	at := hash >> (d.shift & 63)
+	low = d.ids[at]
+	depth := d.pages[low].depth
+	if depth >= maxDepth {
+		return 0, 0, fmt.Errorf("operator %q: state %q: more than %d keys have hashes alike", d.ledger.store.Operator, d.ledger.state, d.perPage/2)
+	}
+	need := int64(d.bytes)
+	double := 64-d.shift == depth
+	if double {
+		need += int64(len(d.dir)) * dirEntryBytes
+	}
+	if err := d.ledger.reserve(need); err != nil {
+		return 0, 0, err
+	}
+	if double {
+		d.double()
+		at = hash >> (d.shift & 63)
+	}
+	high = uint32(len(d.pages))
+	mem := memory(d.bytes)
+	d.pages = append(d.pages, page{mem: mem, depth: depth + 1})
+	d.pages[low].depth = depth + 1
+	span := uint64(1) << (64 - d.shift - depth)
+	first := at &^ (span - 1)
+	for i := first + span/2; i < first+span; i++ {
+		d.dir[i], d.ids[i] = mem, high
+	}
+	return low, high, nil
+}
+
+func (d *directory) double() {
+	dir, ids := make([]unsafe.Pointer, 2*len(d.dir)), make([]uint32, 2*len(d.ids))
+	for i, p := range d.dir {
+		dir[2*i], dir[2*i+1] = p, p
+		ids[2*i], ids[2*i+1] = d.ids[i], d.ids[i]
+	}
+	d.dir, d.ids = dir, ids
+	d.shift--
+}
+
+// drop releases everything.
+func (d *directory) drop() {
+	d.ledger.release(d.held())
+	d.dir, d.ids, d.pages, d.n = nil, nil, nil, 0
+}

@@ -1,0 +1,448 @@
+package heap
+
+import (
+	"encoding/binary"
+	"fmt"
+	"unsafe"
+
+	"github.com/flott-dev/flott/serde"
+	"github.com/flott-dev/flott/statebackend"
+)
+
+// listTable is a table with a list per key. The slot of a key is a listHead; elements lie in a chain of blocks, each
+// wholly in one: {time with a TTL}{length but for fixed layout}{the Go value or the codec's bytes}.
+type listTable struct {
+	ledger
+	s      statebackend.TableSpec
+	ix     *rowIndex
+	h      *serde.Handle
+	blocks *arena
+	care   caretaker
+	n      int
+	moves  uint64 // counts changes, for Each
+	slot   [1]unsafe.Pointer
+	fresh  [1]bool
+	other  []byte // a namespace to come back to
+}
+
+// listHead is the value of a key. Zero means an empty list.
+type listHead struct {
+	first, last ref
+	count       uint32 // elements, expired ones included
+	blocks      uint32
+}
+
+// listBlock is the head of a block; its bytes follow.
+type listBlock struct {
+	next       ref // 0 in the last block
+	used, room uint32
+}
+
+const (
+	headBytes  = unsafe.Sizeof(listHead{})
+	blockHead  = unsafe.Sizeof(listBlock{})
+	firstBlock = 64
+	maxBlock   = ownChunk
+)
+
+func newListTable(st *store, spec *statebackend.TableSpec) (*listTable, error) {
+	t := &listTable{s: *spec, h: spec.Value}
+	t.ledger = ledger{store: st, state: spec.Name}
+	t.blocks = newArena(&t.ledger, false)
+	var err error
+	t.ix, err = newRowIndex(&t.ledger, rowShape{slot: headBytes, key: st.Key, src: &st.run, suffix: spec.Namespace})
+	return t, err
+}
+
+func (t *listTable) spec() *statebackend.TableSpec { return &t.s }
+func (t *listTable) begin(n int)                   { t.n = n }
+func (t *listTable) close()                        { t.ix.close(); t.blocks.close() }
+
+// Spec implements statebackend.ListTable.
+func (t *listTable) Spec() *statebackend.TableSpec { return &t.s }
+
+// SetNamespace implements statebackend.ListTable.
+func (t *listTable) SetNamespace(canonical []byte) { t.ix.setSuffix(canonical) }
+
+// Len implements statebackend.ListTable.
+func (t *listTable) Len() int { return t.ix.length() }
+
+// MemoryBytes implements statebackend.ListTable.
+func (t *listTable) MemoryBytes() int64 { return t.held }
+
+func (t *listTable) head(i int) *listHead { return (*listHead)(t.ix.find(i)) }
+
+func (t *listTable) block(r ref) *listBlock { return (*listBlock)(t.blocks.at(r)) }
+
+// Append implements statebackend.ListTable.
+func (t *listTable) Append(i int, v unsafe.Pointer) error {
+	b, err := t.encode(v)
+	if err != nil {
+		return fmt.Errorf("write state %q: %w", t.state, err)
+	}
+	if err := t.ix.slots(i, i+1, t.slot[:], t.fresh[:]); err != nil {
+		return err
+	}
+	if err := t.push((*listHead)(t.slot[0]), b); err != nil {
+		if t.fresh[0] {
+			t.ix.remove(i)
+		}
+		return err
+	}
+	return nil
+}
+
+// encode makes the bytes of an element in the store's scratch.
+func (t *listTable) encode(v unsafe.Pointer) ([]byte, error) {
+	b := t.store.buf[:0]
+	if t.s.TTL != nil {
+		b = binary.LittleEndian.AppendUint64(b, uint64(t.store.Now()))
+	}
+	if t.h.Layout == serde.Fixed {
+		b = append(b, bytesAt(v, t.h.Size)...)
+		t.store.buf = b
+		return b, nil
+	}
+	at := len(b)
+	b, err := t.h.Append(append(b, 0, 0, 0, 0), v)
+	t.store.buf = b[:0]
+	if err != nil {
+		return nil, err
+	}
+	n := len(b) - at - lengthBytes
+	if n > maxBytes {
+		return nil, errTooLong(t.h, n)
+	}
+	binary.LittleEndian.PutUint32(b[at:], uint32(n))
+	return b, nil
+}
+
+// push appends the bytes of an element to a list.
+func (t *listTable) push(head *listHead, b []byte) error {
+	t.moves++
+	if head.blocks == 0 || len(b) > int(t.block(head.last).room-t.block(head.last).used) {
+		if err := t.addBlock(head, len(b)); err != nil {
+			return err
+		}
+	}
+	last := t.block(head.last)
+	copy(bytesAt(unsafe.Add(unsafe.Pointer(last), blockHead+uintptr(last.used)), uintptr(len(b))), b)
+	last.used += uint32(len(b))
+	head.count++
+	return nil
+}
+
+// addBlock appends a block with room for n bytes, twice the last one's size.
+func (t *listTable) addBlock(head *listHead, n int) error {
+	size := firstBlock
+	if head.blocks > 0 {
+		size = min(2*(int(t.block(head.last).room)+int(blockHead)), maxBlock)
+	}
+	size = max(size, n+int(blockHead))
+	r, err := t.blocks.make(size)
+	if err != nil {
+		return err
+	}
+	*t.block(r) = listBlock{room: uint32(size) - uint32(blockHead)}
+	if head.blocks == 0 {
+		head.first = r
+	} else {
+		t.block(head.last).next = r
+	}
+	head.last = r
+	head.blocks++
+	return nil
+}
+
+// cursor goes through the elements of a list.
+type cursor struct {
+	t    *listTable
+	at   ref
+	left uint32 // blocks
+	off  uint32
+}
+
+func (t *listTable) cursor(head *listHead) cursor {
+	return cursor{t: t, at: head.first, left: head.blocks}
+}
+
+// next gives the address of the next element's time (or bytes without a TTL) and its payload; nil at the end.
+func (c *cursor) next() (p unsafe.Pointer, payload []byte) {
+	for ; c.left > 0; c.left-- {
+		b := c.t.block(c.at)
+		if c.off < b.used {
+			p = unsafe.Add(unsafe.Pointer(b), blockHead+uintptr(c.off))
+			var n uintptr
+			payload, n = c.t.payload(p)
+			c.off += uint32(n)
+			return p, payload
+		}
+		c.at, c.off = b.next, 0
+	}
+	return nil, nil
+}
+
+// payload gives the value bytes of an element and how many bytes the element takes.
+func (t *listTable) payload(p unsafe.Pointer) (b []byte, n uintptr) {
+	if t.s.TTL != nil {
+		n = stampBytes
+	}
+	size := t.h.Size
+	if t.h.Layout != serde.Fixed {
+		size = uintptr(*(*uint32)(unsafe.Add(p, n)))
+		n += lengthBytes
+	}
+	return bytesAt(unsafe.Add(p, n), size), n + size
+}
+
+func (t *listTable) load(payload []byte, v unsafe.Pointer) error {
+	if t.h.Layout == serde.Fixed {
+		copy(bytesAt(v, t.h.Size), payload)
+		return nil
+	}
+	if _, err := t.h.Read(payload, v); err != nil {
+		return fmt.Errorf("read state %q: %w", t.state, err)
+	}
+	return nil
+}
+
+func (t *listTable) expired(p unsafe.Pointer, now int64) bool {
+	return t.s.TTL != nil && t.s.TTL.Expired(*(*int64)(p), now)
+}
+
+func (t *listTable) now() int64 {
+	if t.s.TTL == nil {
+		return 0
+	}
+	return t.store.Now()
+}
+
+// Each implements statebackend.ListTable.
+func (t *listTable) Each(i int, v unsafe.Pointer, f func() bool) error {
+	head := t.head(i)
+	if head == nil {
+		return nil
+	}
+	now, moves, alive := t.now(), t.moves, false
+	ttl := t.s.TTL
+	for c := t.cursor(head); ; {
+		p, payload := c.next()
+		if p == nil {
+			break
+		}
+		if t.expired(p, now) {
+			if !ttl.ReturnExpired {
+				continue
+			}
+		} else {
+			alive = true
+			if ttl != nil && ttl.OnRead {
+				*(*int64)(p) = now
+			}
+		}
+		if err := t.load(payload, v); err != nil {
+			return err
+		}
+		more := f()
+		if t.moves != moves {
+			return fmt.Errorf("state %q: %w", t.state, statebackend.ErrChanged)
+		}
+		if !more {
+			return nil
+		}
+	}
+	if !alive {
+		return t.Delete(i)
+	}
+	return nil
+}
+
+// Count implements statebackend.ListTable.
+func (t *listTable) Count(i int) int {
+	head := t.head(i)
+	if head == nil {
+		return 0
+	}
+	if t.s.TTL == nil {
+		return int(head.count)
+	}
+	return t.alive(head, t.now())
+}
+
+// alive counts elements that have not expired.
+func (t *listTable) alive(head *listHead, now int64) int {
+	n := 0
+	for c := t.cursor(head); ; {
+		p, _ := c.next()
+		if p == nil {
+			return n
+		}
+		n += one(!t.expired(p, now))
+	}
+}
+
+// Has implements statebackend.ListTable.
+func (t *listTable) Has(i int) bool { return t.Count(i) > 0 }
+
+// Delete implements statebackend.ListTable.
+func (t *listTable) Delete(i int) error {
+	if head := t.head(i); head != nil {
+		t.free(head)
+		t.ix.remove(i)
+	}
+	return nil
+}
+
+// free drops the blocks of a list.
+func (t *listTable) free(head *listHead) {
+	t.moves++
+	r := head.first
+	for range head.blocks {
+		b := t.block(r)
+		next := b.next
+		t.blocks.drop(r, int(b.room)+int(blockHead))
+		r = next
+	}
+	*head = listHead{}
+}
+
+// MoveTo implements statebackend.ListTable.
+func (t *listTable) MoveTo(i int, canonical []byte) error {
+	head := t.head(i)
+	if head == nil {
+		return nil
+	}
+	moved := *head
+	t.moves++
+	t.other = append(t.other[:0], t.ix.bareSuffix()...)
+	t.ix.setSuffix(canonical)
+	defer t.ix.setSuffix(t.other)
+	if err := t.ix.slots(i, i+1, t.slot[:], t.fresh[:]); err != nil {
+		return err
+	}
+	to := (*listHead)(t.slot[0])
+	if to == head {
+		return nil
+	}
+	if to.blocks == 0 {
+		*to = moved
+	} else {
+		t.block(to.last).next = moved.first
+		to.last = moved.last
+		to.blocks += moved.blocks
+		to.count += moved.count
+	}
+	*head = listHead{}
+	t.ix.setSuffix(t.other)
+	t.ix.remove(i)
+	return nil
+}
+
+// Range implements statebackend.ListTable.
+func (t *listTable) Range(f func(e *statebackend.Entry) bool) error {
+	var payload []byte
+	e := &statebackend.Entry{Load: func(dst unsafe.Pointer) error { return t.load(payload, dst) }}
+	now := t.now()
+	show := func(x *entry) bool {
+		e.Key, e.Namespace = x.key, x.suffix
+		e.Hash = t.store.Key.HashOne(x.key, t.store.Seed)
+		for c := t.cursor((*listHead)(x.slot)); ; {
+			var p unsafe.Pointer
+			if p, payload = c.next(); p == nil {
+				return true
+			}
+			if t.expired(p, now) {
+				continue
+			}
+			if t.s.TTL != nil {
+				e.At = *(*int64)(p)
+			}
+			if !f(e) {
+				return false
+			}
+		}
+	}
+	for part := range t.ix.parts() {
+		if !t.ix.scan(part, show) {
+			break
+		}
+	}
+	return nil
+}
+
+// upkeep implements keeper.
+func (t *listTable) upkeep() {
+	if !t.care.due(t.n) {
+		return
+	}
+	if t.s.TTL != nil {
+		now := t.now()
+		t.ix.sweep(t.care.nextExpiry(t.ix.parts()),
+			func(slot unsafe.Pointer) bool { return t.prune((*listHead)(slot), now) },
+			func(slot unsafe.Pointer) { t.free((*listHead)(slot)) })
+	}
+	compact(t.blocks, &t.care.move, t.ix.parts(), t.movePart)
+	t.ix.compactTexts(&t.care.texts)
+}
+
+// prune drops leading blocks of which every element has expired, and says whether no element is left alive.
+func (t *listTable) prune(head *listHead, now int64) (dead bool) {
+	alive := t.alive(head, now)
+	if alive == 0 || alive == int(head.count) {
+		return alive == 0
+	}
+	for head.blocks > 1 {
+		b := t.block(head.first)
+		gone, n := t.blockExpired(b, now)
+		if !gone {
+			break
+		}
+		r := head.first
+		head.first = b.next
+		head.blocks--
+		head.count -= n
+		t.moves++
+		t.blocks.drop(r, int(b.room)+int(blockHead))
+	}
+	return false
+}
+
+// blockExpired says whether all elements of a block have expired, and how many they are.
+func (t *listTable) blockExpired(b *listBlock, now int64) (gone bool, n uint32) {
+	for off := uint32(0); off < b.used; n++ {
+		p := unsafe.Add(unsafe.Pointer(b), blockHead+uintptr(off))
+		if !t.expired(p, now) {
+			return false, 0
+		}
+		_, size := t.payload(p)
+		off += uint32(size)
+	}
+	return true, n
+}
+
+// movePart moves the blocks of all lists of a part.
+func (t *listTable) movePart(part int) (err error) {
+	t.ix.scanRows(part, func(_ uint32, row unsafe.Pointer) bool {
+		err = t.moveList((*listHead)(unsafe.Add(row, t.ix.slotOff)))
+		return err == nil
+	})
+	return err
+}
+
+// moveList moves the blocks of a list. After an error the list is whole, partly moved.
+func (t *listTable) moveList(head *listHead) error {
+	link := &head.first
+	for range head.blocks {
+		b := t.block(*link)
+		to, err := t.blocks.move(*link, int(b.room)+int(blockHead))
+		if err != nil {
+			return err
+		}
+		if *link == head.last {
+			head.last = to
+		}
+		*link = to
+		link = &t.block(to).next
+	}
+	return nil
+}

@@ -1,0 +1,558 @@
+package heap
+
+import (
+	"math/bits"
+	"unsafe"
+
+	"github.com/flott-dev/flott/serde"
+)
+
+// rowIndex is a hash table of keys of any width, each with an optional suffix (a namespace, or the number of the map
+// that a map key belongs to). Keys and values are rows of a slab and never move; a page is an array of words
+// {tag, row number plus one}, 0 meaning empty, probed one by one. A tag keeps the hash bits that choose pages and the
+// bits that choose the home in a page, so that splitting and closing holes look at no key.
+//
+// A row is {head, key, slot}: the head belongs to the owner; the key is its bytes and the suffix's, or for keys of
+// varying width a reference to them.
+type rowIndex struct {
+	directory
+	rows  slab
+	src   *source
+	key   *serde.Key
+	seed  uint64
+	width uintptr // of a key; 0: keys are text
+
+	suffix      []byte // of the keys that calls mean
+	suffixHash  uint64
+	suffixed    bool
+	suffixWidth uintptr // 0: varying, then the suffix ends with its own length in 4 bytes
+	hashSuffix  func(suffix []byte) uint64
+
+	texts   *arena // of text keys
+	keyOff  uintptr
+	slotOff uintptr
+	touched byte
+
+	hashes [block]uint64
+	first  [block]uint64
+	at     [block]unsafe.Pointer
+	miss   [block]uint16
+}
+
+// rowShape says what a rowIndex keeps beside keys.
+type rowShape struct {
+	head, slot uintptr
+	key        *serde.Key
+	src        *source
+	suffix     *serde.Key // namespace; nil without
+	owner      bool       // the suffix is the number of an owner, 4 bytes
+}
+
+const (
+	tagHighBits = maxDepth
+	tagLowBits  = 32 - tagHighBits // log2(pageSlots)
+	// textLenBits is what a key reference has for the length.
+	textLenBits = 64 - refBits
+	maxText     = 1<<textLenBits - 1
+	lengthBytes = 4
+	ownerBytes  = 4
+)
+
+// tagOf keeps 21 high bits and 11 low bits of a hash.
+func tagOf(h uint64) uint64 { return h>>(64-tagHighBits)<<tagLowBits | h&(1<<tagLowBits-1) }
+
+func newRowIndex(l *ledger, shape rowShape) (*rowIndex, error) {
+	x := &rowIndex{src: shape.src, key: shape.key, seed: l.store.Seed, width: shape.key.Width, keyOff: shape.head}
+	switch {
+	case shape.owner:
+		x.suffixed, x.suffixWidth = true, ownerBytes
+		x.hashSuffix = func(b []byte) uint64 { return uint64(*(*uint32)(unsafe.Pointer(&b[0]))) * 0x9e3779b97f4a7c15 }
+	case shape.suffix != nil:
+		ns, seed := shape.suffix, x.seed
+		x.suffixed, x.suffixWidth = true, ns.Width
+		x.hashSuffix = func(b []byte) uint64 { return ns.HashOne(b, seed) }
+		if ns.Width == 0 {
+			x.width = 0
+		}
+	}
+	keyBytes := uintptr(8)
+	if x.width == 0 {
+		x.texts = newArena(l, false)
+	} else {
+		keyBytes = roundUp(x.width + x.suffixWidth)
+	}
+	x.slotOff = x.keyOff + keyBytes
+	x.rows = newSlab(l, x.slotOff+shape.slot)
+	return x, x.openPages(l, pageSlots, 8)
+}
+
+func (x *rowIndex) length() int { return x.n }
+
+// setSuffix selects the suffix that calls mean by its canonical bytes, which are copied.
+func (x *rowIndex) setSuffix(b []byte) {
+	x.suffix = append(x.suffix[:0], b...)
+	if x.suffixWidth == 0 {
+		n := uint32(len(b))
+		x.suffix = append(x.suffix, byte(n), byte(n>>8), byte(n>>16), byte(n>>24))
+	}
+	x.suffixHash = x.hashSuffix(b)
+}
+
+// bareSuffix is the suffix as it was set.
+func (x *rowIndex) bareSuffix() []byte {
+	if x.suffixWidth == 0 && x.suffixed {
+		return x.suffix[:len(x.suffix)-lengthBytes]
+	}
+	return x.suffix
+}
+
+// setOwner selects an owner's number as the suffix.
+func (x *rowIndex) setOwner(id uint32) {
+	if len(x.suffix) == 0 {
+		x.suffix = make([]byte, ownerBytes)
+	}
+	*(*uint32)(unsafe.Pointer(&x.suffix[0])) = id
+	x.suffixHash = x.hashSuffix(x.suffix)
+}
+
+// combine makes one hash of a key's and a suffix's.
+func combine(key, suffix uint64) uint64 {
+	hi, lo := bits.Mul64(key^0x9e3779b97f4a7c15, bits.RotateLeft64(key, 32)^suffix)
+	return hi ^ lo
+}
+
+func (x *rowIndex) hashOf(i int) uint64 {
+	h := x.src.hashes[i]
+	if x.suffixed {
+		h = combine(h, x.suffixHash)
+	}
+	return h
+}
+
+// blockHashes gives the hashes of keys [from,from+n).
+func (x *rowIndex) blockHashes(from, n int) []uint64 {
+	if !x.suffixed {
+		return x.src.hashes[from : from+n]
+	}
+	out := x.hashes[:n]
+	for i, h := range x.src.hashes[from : from+n] {
+		out[i] = combine(h, x.suffixHash)
+	}
+	return out
+}
+
+// text views key i as a string.
+func (x *rowIndex) text(i int) string {
+	c := &x.src.canon
+	if c.Width == 0 {
+		return c.Text[i]
+	}
+	return unsafe.String((*byte)(unsafe.Add(c.P, uintptr(i)*c.Stride)), c.Width)
+}
+
+// slots finds or inserts keys [from,to) of the run.
+func (x *rowIndex) slots(from, to int, out []unsafe.Pointer, fresh []bool) error {
+	out, fresh = out[:to-from], fresh[:to-from]
+	if to-from == 1 {
+		row, _, new, err := x.insert(from, x.hashOf(from))
+		out[0], fresh[0] = unsafe.Add(row, x.slotOff), new
+		return err
+	}
+	clear(fresh)
+	for at := 0; at < len(out); at += block {
+		part := out[at:min(at+block, len(out))]
+		hashes := x.blockHashes(from+at, len(part))
+		for _, i := range x.match(from+at, hashes, part) {
+			row, _, new, err := x.insert(from+at+int(i), hashes[i])
+			if err != nil {
+				return err
+			}
+			part[i], fresh[at+int(i)] = unsafe.Add(row, x.slotOff), new
+		}
+	}
+	return nil
+}
+
+// lookup finds keys [from,to) of the run; nil for those that are absent.
+func (x *rowIndex) lookup(from, to int, out []unsafe.Pointer) {
+	out = out[:to-from]
+	for at := 0; at < len(out); at += block {
+		part := out[at:min(at+block, len(out))]
+		hashes := x.blockHashes(from+at, len(part))
+		for _, i := range x.match(from+at, hashes, part) {
+			part[i] = x.slotOf(x.locate(from+at+int(i), hashes[i]))
+		}
+	}
+}
+
+func (x *rowIndex) slotOf(row unsafe.Pointer, _ uint32) unsafe.Pointer {
+	if row == nil {
+		return nil
+	}
+	return unsafe.Add(row, x.slotOff)
+}
+
+// match writes the slots of keys that are the first in their page with their tag to out, and returns the positions of the
+// others. Each pass touches the memory that the next one reads: index words, rows, text.
+func (x *rowIndex) match(from int, hashes []uint64, out []unsafe.Pointer) []uint16 {
+	x.loadHomes(hashes)
+	x.candidates(hashes, out)
+	if x.width == 0 {
+		x.touchTexts(out)
+	}
+	m := 0
+	for i, row := range out {
+		if row != nil && x.same(row, from+i) {
+			out[i] = unsafe.Add(row, x.slotOff)
+			continue
+		}
+		x.miss[m&(block-1)] = uint16(i)
+		m++
+	}
+	return x.miss[:m]
+}
+
+// loadHomes reads the index word at each key's home.
+func (x *rowIndex) loadHomes(hashes []uint64) {
+	dir, shift := unsafe.Pointer(unsafe.SliceData(x.dir)), x.shift&63
+	first := x.first[:len(hashes)]
+	for i, h := range hashes {
+		page := *(*unsafe.Pointer)(unsafe.Add(dir, uintptr(h>>shift)*unsafe.Sizeof(dir)))
+		first[i] = *(*uint64)(unsafe.Add(page, uintptr(h&(pageSlots-1))*8))
+	}
+}
+
+// candidates finds the first row with each key's tag, nil if there is none, and touches it.
+func (x *rowIndex) candidates(hashes []uint64, out []unsafe.Pointer) {
+	first, keyOff := x.first[:len(hashes)], x.keyOff
+	out = out[:len(hashes)]
+	var sum byte
+	for i, h := range hashes {
+		w := first[i]
+		if w>>32 != tagOf(h) && w != 0 {
+			w = x.nextTagged(h)
+		}
+		if w == 0 {
+			out[i] = nil
+			continue
+		}
+		row := x.rows.at(uint32(w) - 1)
+		sum += *(*byte)(unsafe.Add(row, keyOff))
+		out[i] = row
+	}
+	x.touched = sum
+}
+
+// nextTagged is the first index word after the home that has the hash's tag, or 0.
+func (x *rowIndex) nextTagged(h uint64) uint64 {
+	mem, tag := x.dir[h>>(x.shift&63)], tagOf(h)
+	for pos := h + 1; ; pos++ {
+		w := word(mem, pos)
+		if w == 0 || w>>32 == tag {
+			return w
+		}
+	}
+}
+
+// word is an entry of an index page; pos is taken modulo the page.
+func word(mem unsafe.Pointer, pos uint64) uint64 {
+	return *(*uint64)(unsafe.Add(mem, uintptr(pos&(pageSlots-1))*8))
+}
+
+func setWord(mem unsafe.Pointer, pos, w uint64) {
+	*(*uint64)(unsafe.Add(mem, uintptr(pos&(pageSlots-1))*8)) = w
+}
+
+// touchTexts reads a byte of the text of each row.
+func (x *rowIndex) touchTexts(out []unsafe.Pointer) {
+	at := x.at[:len(out)]
+	for i, row := range out {
+		at[i] = nil
+		if row != nil {
+			at[i], _ = x.textAt(row)
+		}
+	}
+	var sum byte
+	for _, p := range at {
+		if p != nil {
+			sum += *(*byte)(p)
+		}
+	}
+	x.touched += sum
+	clear(at)
+}
+
+// textAt gives the address and length of a row's text key, nil if it is empty.
+func (x *rowIndex) textAt(row unsafe.Pointer) (unsafe.Pointer, int) {
+	w := *(*uint64)(unsafe.Add(row, x.keyOff))
+	n := int(w >> refBits)
+	if n == 0 {
+		return nil, 0
+	}
+	return x.texts.at(ref(w & (1<<refBits - 1))), n
+}
+
+// same says whether the row's key is key i of the run.
+func (x *rowIndex) same(row unsafe.Pointer, i int) bool {
+	if x.width == 0 {
+		return x.sameText(row, i)
+	}
+	c := &x.src.canon
+	p, q := unsafe.Add(row, x.keyOff), unsafe.Add(c.P, uintptr(i)*c.Stride)
+	if x.width == 8 {
+		if *(*uint64)(p) != *(*uint64)(q) {
+			return false
+		}
+	} else if !equalBytes(p, q, x.width) {
+		return false
+	}
+	return !x.suffixed || equalBytes(unsafe.Add(p, x.width), unsafe.Pointer(unsafe.SliceData(x.suffix)), x.suffixWidth)
+}
+
+func (x *rowIndex) sameText(row unsafe.Pointer, i int) bool {
+	p, n := x.textAt(row)
+	s := x.text(i)
+	if n != len(s)+len(x.suffix) {
+		return false
+	}
+	if n == 0 {
+		return true
+	}
+	b := unsafe.String((*byte)(p), n)
+	return b[:len(s)] == s && b[len(s):] == string(x.suffix)
+}
+
+// find gives the slot of key i of the run, or nil.
+func (x *rowIndex) find(i int) unsafe.Pointer { return x.slotOf(x.locate(i, x.hashOf(i))) }
+
+// locate gives the row of key i of the run, or nil.
+func (x *rowIndex) locate(i int, h uint64) (unsafe.Pointer, uint32) {
+	mem, tag := x.dir[h>>(x.shift&63)], tagOf(h)
+	for pos := h; ; pos++ {
+		w := word(mem, pos)
+		if w == 0 {
+			return nil, 0
+		}
+		if w>>32 == tag {
+			id := uint32(w) - 1
+			if row := x.rows.at(id); x.same(row, i) {
+				return row, id
+			}
+		}
+	}
+}
+
+// insert finds or inserts key i of the run.
+func (x *rowIndex) insert(i int, h uint64) (row unsafe.Pointer, id uint32, fresh bool, err error) {
+	if row, id := x.locate(i, h); row != nil {
+		return row, id, false, nil
+	}
+	for x.pages[x.ids[h>>(x.shift&63)]].n >= x.limit() {
+		if err := x.splitPage(h); err != nil {
+			return nil, 0, false, err
+		}
+	}
+	if id, row, err = x.makeRow(i); err != nil {
+		return nil, 0, false, err
+	}
+	at := h >> (x.shift & 63)
+	place(x.dir[at], tagOf(h)<<32|uint64(id+1))
+	x.pages[x.ids[at]].n++
+	x.n++
+	return row, id, true, nil
+}
+
+// makeRow makes a row with key i of the run and a slot of zeros.
+func (x *rowIndex) makeRow(i int) (id uint32, row unsafe.Pointer, err error) {
+	var text uint64
+	if x.width == 0 {
+		if text, err = x.keepText(i); err != nil {
+			return 0, nil, err
+		}
+	}
+	if id, row, err = x.rows.make(); err != nil {
+		x.dropText(text)
+		return 0, nil, err
+	}
+	p := unsafe.Add(row, x.keyOff)
+	if x.width == 0 {
+		*(*uint64)(p) = text
+		return id, row, nil
+	}
+	c := &x.src.canon
+	copyBytes(p, unsafe.Add(c.P, uintptr(i)*c.Stride), x.width)
+	if x.suffixed {
+		copyBytes(unsafe.Add(p, x.width), unsafe.Pointer(unsafe.SliceData(x.suffix)), x.suffixWidth)
+	}
+	return id, row, nil
+}
+
+// keepText copies the text of key i and the suffix to the arena; 0 stands for the empty text.
+func (x *rowIndex) keepText(i int) (uint64, error) {
+	s := x.text(i)
+	n := len(s) + len(x.suffix)
+	if n == 0 {
+		return 0, nil
+	}
+	if n > maxText {
+		return 0, x.rows.ledger.store.errKeyTooLong(x.rows.ledger.state, n)
+	}
+	r, err := x.texts.make(n)
+	if err != nil {
+		return 0, err
+	}
+	b := bytesAt(x.texts.at(r), uintptr(n))
+	copy(b, s)
+	copy(b[len(s):], x.suffix)
+	return uint64(n)<<refBits | uint64(r), nil
+}
+
+func (x *rowIndex) dropText(w uint64) {
+	if n := int(w >> refBits); n != 0 {
+		x.texts.drop(ref(w&(1<<refBits-1)), n)
+	}
+}
+
+// place puts an index word into a page that has room.
+func place(mem unsafe.Pointer, w uint64) {
+	pos := w >> 32
+	for word(mem, pos) != 0 {
+		pos++
+	}
+	setWord(mem, pos, w)
+}
+
+// splitPage moves half of the words of the hash's page to a new one.
+func (x *rowIndex) splitPage(h uint64) error {
+	low, high, err := x.split(h)
+	if err != nil {
+		return err
+	}
+	a, b := &x.pages[low], &x.pages[high]
+	old := x.ledger.store.spareWords(pageSlots)
+	copy(old, unsafe.Slice((*uint64)(a.mem), pageSlots))
+	clearBytes(a.mem, x.bytes)
+	bit := 64 - a.depth
+	a.n, b.n = 0, 0
+	for _, w := range old {
+		if w == 0 {
+			continue
+		}
+		to := a
+		if w>>bit&1 != 0 { // the high bits of a tag are those of the hash
+			to = b
+		}
+		place(to.mem, w)
+		to.n++
+	}
+	return nil
+}
+
+// remove removes key i of the run.
+func (x *rowIndex) remove(i int) bool {
+	h := x.hashOf(i)
+	row, id := x.locate(i, h)
+	if row == nil {
+		return false
+	}
+	x.removeRow(h, id)
+	return true
+}
+
+// removeRow removes a row whose key has hash h.
+func (x *rowIndex) removeRow(h uint64, id uint32) {
+	at := h >> (x.shift & 63)
+	mem, pos := x.dir[at], h
+	for uint32(word(mem, pos)) != id+1 {
+		pos++
+	}
+	for next := pos + 1; ; next++ {
+		w := word(mem, next)
+		if w == 0 {
+			break
+		}
+		if home := w >> 32; (next-home)&(pageSlots-1) >= next-pos {
+			setWord(mem, pos, w)
+			pos = next
+		}
+	}
+	setWord(mem, pos, 0)
+	x.pages[x.ids[at]].n--
+	x.n--
+	if x.width == 0 {
+		x.dropText(*(*uint64)(unsafe.Add(x.rows.at(id), x.keyOff)))
+	}
+	x.rows.drop(id)
+	x.shrink()
+	x.rows.shrink(1)
+}
+
+// keyBytes gives the canonical key and suffix of a row.
+func (x *rowIndex) keyBytes(row unsafe.Pointer) (key, suffix []byte) {
+	if x.width > 0 {
+		p := unsafe.Add(row, x.keyOff)
+		return bytesAt(p, x.width), bytesAt(unsafe.Add(p, x.width), x.suffixWidth)
+	}
+	p, n := x.textAt(row)
+	b := bytesAt(p, uintptr(n))
+	switch {
+	case !x.suffixed:
+		return b, nil
+	case x.suffixWidth > 0:
+		n -= int(x.suffixWidth)
+		return b[:n], b[n:]
+	}
+	end := b[n-lengthBytes:]
+	m := n - lengthBytes - int(uint32(end[0])|uint32(end[1])<<8|uint32(end[2])<<16|uint32(end[3])<<24)
+	return b[:m], b[m : n-lengthBytes]
+}
+
+// hashOfRow computes the hash of a row's key, and that of the key without the suffix.
+func (x *rowIndex) hashOfRow(row unsafe.Pointer) (whole, key uint64) {
+	k, suffix := x.keyBytes(row)
+	key = x.key.HashOne(k, x.seed)
+	if !x.suffixed {
+		return key, key
+	}
+	return combine(key, x.hashSuffix(suffix)), key
+}
+
+// parts implements index; a part is a page of the slab.
+func (x *rowIndex) parts() int { return len(x.rows.pages) }
+
+func (x *rowIndex) scanRows(part int, f func(id uint32, row unsafe.Pointer) bool) bool {
+	first := uint32(part) << x.rows.bits
+	return x.rows.scan(first, first+1<<x.rows.bits, f)
+}
+
+// scan implements index.
+func (x *rowIndex) scan(part int, f func(e *entry) bool) bool {
+	var e entry
+	return x.scanRows(part, func(_ uint32, row unsafe.Pointer) bool {
+		e.key, e.suffix = x.keyBytes(row)
+		e.slot = unsafe.Add(row, x.slotOff)
+		return f(&e)
+	})
+}
+
+// sweep implements index.
+func (x *rowIndex) sweep(part int, dead func(slot unsafe.Pointer) bool, release func(slot unsafe.Pointer)) {
+	x.scanRows(part, func(id uint32, row unsafe.Pointer) bool {
+		if slot := unsafe.Add(row, x.slotOff); dead(slot) {
+			release(slot)
+			h, _ := x.hashOfRow(row)
+			x.removeRow(h, id)
+		}
+		return true
+	})
+}
+
+// close releases everything.
+func (x *rowIndex) close() {
+	x.drop()
+	x.rows.live = 0
+	x.rows.shrink(0)
+	if x.texts != nil {
+		x.texts.close()
+	}
+}

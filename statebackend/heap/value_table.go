@@ -1,0 +1,306 @@
+package heap
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/flott-dev/flott/serde"
+	"github.com/flott-dev/flott/statebackend"
+)
+
+// index is what a value table asks of a wordIndex or a rowIndex. Calls with an index mean keys of the store's run.
+type index interface {
+	length() int
+	slots(from, to int, out []unsafe.Pointer, fresh []bool) error
+	lookup(from, to int, out []unsafe.Pointer)
+	find(i int) unsafe.Pointer
+	remove(i int) bool
+	// parts is how many parts scan knows; new parts come at the end.
+	parts() int
+	// scan calls f for every entry of a part until f returns false.
+	scan(part int, f func(e *entry) bool) bool
+	// sweep removes the entries of a part that are dead, after release of their slots.
+	sweep(part int, dead func(slot unsafe.Pointer) bool, release func(slot unsafe.Pointer))
+	setSuffix(b []byte)
+	close()
+}
+
+// entry is an entry of an index during a scan.
+type entry struct {
+	key, suffix []byte
+	slot        unsafe.Pointer
+}
+
+// valueTable is a table with one value per key. With a TTL, a slot begins with the time of the last write.
+type valueTable struct {
+	ledger
+	s     statebackend.TableSpec
+	ix    index
+	cells cells
+	stamp uintptr // bytes before the value: 8 with a TTL
+	care  caretaker
+
+	ahead  statebackend.Lookahead
+	buf    []unsafe.Pointer // behind the lookahead
+	n      int              // keys of the run
+	asked  int              // accesses of this run that the lookahead did not answer
+	fillAt int              // fill the lookahead when asked reaches it
+	fills  int              // how often it was filled in this run
+	slot   [1]unsafe.Pointer
+	fresh  [1]bool
+}
+
+const (
+	stampBytes = 8
+	// eagerAsk is the number of single accesses that make a table look up the rest of the run.
+	eagerAsk = 8
+)
+
+func newValueTable(st *store, spec *statebackend.TableSpec) (*valueTable, error) {
+	t := &valueTable{s: *spec, fillAt: eagerAsk}
+	t.ledger = ledger{store: st, state: spec.Name}
+	t.cells = newCells(&t.ledger, spec.Value)
+	if spec.TTL != nil {
+		t.stamp = stampBytes
+	}
+	slot := t.stamp + t.cells.slotSize()
+	var err error
+	if w := st.Key.Width; w > 0 && w <= wordBytes && spec.Namespace == nil && wordBytes+slot <= widestWordEntry {
+		t.ix, err = newWordIndex(&t.ledger, slot, &t.ahead)
+	} else {
+		t.ix, err = newRowIndex(&t.ledger, rowShape{slot: slot, key: st.Key, src: &st.run, suffix: spec.Namespace})
+	}
+	return t, err
+}
+
+func (t *valueTable) spec() *statebackend.TableSpec { return &t.s }
+
+// Spec implements statebackend.Table.
+func (t *valueTable) Spec() *statebackend.TableSpec { return &t.s }
+
+// Lookahead implements statebackend.Table.
+func (t *valueTable) Lookahead() *statebackend.Lookahead { return &t.ahead }
+
+// Len implements statebackend.Table.
+func (t *valueTable) Len() int { return t.ix.length() }
+
+// MemoryBytes implements statebackend.Table.
+func (t *valueTable) MemoryBytes() int64 { return t.held }
+
+// SetNamespace implements statebackend.Table.
+func (t *valueTable) SetNamespace(canonical []byte) {
+	t.ix.setSuffix(canonical)
+	t.forget()
+}
+
+// begin implements keeper. A table whose last run was worth a lookahead looks ahead at once.
+func (t *valueTable) begin(n int) {
+	t.n = n
+	eager := t.fills > 0
+	t.forget()
+	t.asked, t.fills, t.fillAt = 0, 0, eagerAsk
+	if eager {
+		t.fillAt = 1
+	}
+}
+
+func (t *valueTable) forget() { t.ahead.Slots = t.ahead.Slots[:0] }
+
+func (t *valueTable) close() {
+	t.ix.close()
+	if t.cells.arena != nil {
+		t.cells.arena.close()
+	}
+	t.forget()
+}
+
+func (t *valueTable) inPlace() bool { return t.cells.Layout == serde.Fixed && t.stamp == 0 }
+
+// fill looks up keys [i,n) of the run ahead. After each time in a run it waits longer: a function that deletes for every
+// element empties the lookahead as often.
+func (t *valueTable) fill(i int) {
+	t.fills++
+	t.fillAt = t.asked + eagerAsk<<(2*t.fills)
+	if cap(t.buf) < t.n {
+		t.buf = make([]unsafe.Pointer, max(t.n, block))
+	}
+	slots := t.buf[:t.n]
+	clear(slots[:i])
+	t.ix.lookup(i, t.n, slots[i:])
+	t.ahead.Slots = slots
+}
+
+// worthFilling counts an access that the lookahead did not answer.
+func (t *valueTable) worthFilling(i int) bool {
+	t.asked++
+	return t.asked >= t.fillAt && len(t.ahead.Slots) == 0 && t.n-i >= eagerAsk && t.inPlace()
+}
+
+// Slots implements statebackend.Table.
+func (t *valueTable) Slots(from, to int, out []unsafe.Pointer, fresh []bool) error {
+	if t.cells.Layout != serde.Fixed {
+		return t.errLayout("slots")
+	}
+	if to-from == 1 && t.stamp == 0 {
+		return t.slotAt(from, out, fresh)
+	}
+	if err := t.ix.slots(from, to, out, fresh); err != nil {
+		return err
+	}
+	if t.stamp != 0 {
+		t.stampSlots(out[:to-from], fresh[:to-from])
+	}
+	return nil
+}
+
+// slotAt is Slots for one key, kept in the lookahead.
+func (t *valueTable) slotAt(i int, out []unsafe.Pointer, fresh []bool) error {
+	if t.worthFilling(i) {
+		t.fill(i)
+	}
+	if i < len(t.ahead.Slots) && t.ahead.Slots[i] != nil {
+		out[0], fresh[0] = t.ahead.Slots[i], false
+		return nil
+	}
+	if err := t.ix.slots(i, i+1, out, fresh); err != nil {
+		return err
+	}
+	if i < len(t.ahead.Slots) {
+		t.ahead.Slots[i] = out[0]
+	}
+	return nil
+}
+
+func (t *valueTable) errLayout(what string) error {
+	return fmt.Errorf("state %q: %s of type %s: layout %v has none", t.state, what, t.cells.Name, t.cells.Layout)
+}
+
+// stampSlots makes writes of accesses to slots of a TTL table.
+func (t *valueTable) stampSlots(out []unsafe.Pointer, fresh []bool) {
+	now := t.store.Now()
+	for i, slot := range out {
+		at := (*int64)(slot)
+		value := unsafe.Add(slot, stampBytes)
+		if !fresh[i] && t.s.TTL.Expired(*at, now) && !t.s.TTL.ReturnExpired {
+			clearBytes(value, t.cells.slotSize())
+			fresh[i] = true
+		}
+		*at = now
+		out[i] = value
+	}
+}
+
+// Find implements statebackend.Table.
+func (t *valueTable) Find(i int) unsafe.Pointer {
+	if t.cells.Layout != serde.Fixed {
+		return nil
+	}
+	if t.stamp != 0 {
+		value, _ := t.read(i)
+		return value
+	}
+	if t.worthFilling(i) {
+		t.fill(i)
+		return t.ahead.Slots[i]
+	}
+	return t.ix.find(i)
+}
+
+// read finds the value of key i, stamping it if reads do; gone says that it has expired and must be removed after use.
+func (t *valueTable) read(i int) (value unsafe.Pointer, gone bool) {
+	slot := t.ix.find(i)
+	if slot == nil || t.stamp == 0 {
+		return slot, false
+	}
+	at, now := (*int64)(slot), t.store.Now()
+	if t.s.TTL.Expired(*at, now) {
+		if t.s.TTL.ReturnExpired {
+			return unsafe.Add(slot, stampBytes), true
+		}
+		t.remove(i, slot)
+		return nil, false
+	}
+	if t.s.TTL.OnRead {
+		*at = now
+	}
+	return unsafe.Add(slot, stampBytes), false
+}
+
+// Load implements statebackend.Table.
+func (t *valueTable) Load(i int, v unsafe.Pointer) (bool, error) {
+	value, gone := t.read(i)
+	if value == nil {
+		return false, nil
+	}
+	err := t.cells.load(value, v)
+	if gone {
+		t.remove(i, unsafe.Add(value, -int(t.stamp)))
+	}
+	if err != nil {
+		return false, t.wrap("read", err)
+	}
+	return true, nil
+}
+
+// Save implements statebackend.Table.
+func (t *valueTable) Save(i int, v unsafe.Pointer) error {
+	if err := t.ix.slots(i, i+1, t.slot[:], t.fresh[:]); err != nil {
+		return err
+	}
+	slot := t.slot[0]
+	if t.stamp != 0 {
+		*(*int64)(slot) = t.store.Now()
+	}
+	if err := t.cells.save(unsafe.Add(slot, t.stamp), v); err != nil {
+		return t.wrap("write", err)
+	}
+	return nil
+}
+
+func (t *valueTable) wrap(verb string, err error) error {
+	return fmt.Errorf("%s state %q: %w", verb, t.state, err)
+}
+
+// Has implements statebackend.Table.
+func (t *valueTable) Has(i int) bool {
+	slot := t.ix.find(i)
+	return slot != nil && (t.stamp == 0 || !t.s.TTL.Expired(*(*int64)(slot), t.store.Now()))
+}
+
+// Delete implements statebackend.Table.
+func (t *valueTable) Delete(i int) error {
+	if slot := t.ix.find(i); slot != nil {
+		t.remove(i, slot)
+	}
+	return nil
+}
+
+func (t *valueTable) remove(i int, slot unsafe.Pointer) {
+	t.cells.free(unsafe.Add(slot, t.stamp))
+	t.ix.remove(i)
+	t.forget()
+}
+
+// Range implements statebackend.Table.
+func (t *valueTable) Range(f func(e *statebackend.Entry) bool) error {
+	var value unsafe.Pointer
+	e := &statebackend.Entry{Load: func(dst unsafe.Pointer) error { return t.cells.load(value, dst) }}
+	for part := range t.ix.parts() {
+		more := t.ix.scan(part, func(x *entry) bool {
+			if t.stamp != 0 {
+				e.At = *(*int64)(x.slot)
+				if t.s.TTL.Expired(e.At, t.store.Now()) {
+					return true
+				}
+			}
+			e.Key, e.Namespace = x.key, x.suffix
+			e.Hash = t.store.Key.HashOne(x.key, t.store.Seed)
+			value = unsafe.Add(x.slot, t.stamp)
+			return f(e)
+		})
+		if !more {
+			break
+		}
+	}
+	return nil
+}
