@@ -262,20 +262,31 @@ func (p *keyPart) read(src []byte, to unsafe.Pointer, alone bool) (int, error) {
 	case p.op == keyString && alone:
 		*(*string)(to) = string(src)
 		return len(src), nil
-	case p.op == keyString:
-		s, n, err := readString(src)
-		if err == nil {
-			*(*string)(to) = s
-		}
-		return n, err
 	case p.op == keyUser && alone:
 		return len(src), p.user.readBody(src, to)
-	case p.op == keyUser:
-		return p.user.read(src, to, 0)
+	case p.op == keyString || p.op == keyUser:
+		return p.readText(src, to)
 	case uintptr(len(src)) < p.width():
 		return 0, errTruncated
 	}
 	return p.readFixed(src, to)
+}
+
+// readText reads a part with its length in front.
+func (p *keyPart) readText(src []byte, to unsafe.Pointer) (int, error) {
+	n, used, err := readLen(src, 1)
+	if err != nil {
+		return used, err
+	}
+	if used > 1 && src[used-1] == 0 {
+		return used, errVarint
+	}
+	part := src[used : used+n : used+n]
+	if p.op == keyUser {
+		return used + n, p.user.readBody(part, to)
+	}
+	*(*string)(to) = string(part)
+	return used + n, nil
 }
 
 // readFixed refuses what is no canonical form, so that two keys never decode to one.

@@ -65,16 +65,22 @@ func (c *compiler) ownManner(t reflect.Type, path string) (manner, error) {
 	if t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
 		return byReference, nil
 	}
-	return byStructure, c.checkExported(t, path)
+	return byStructure, c.checkFields(t, path)
 }
 
-// checkExported refuses structs whose fields other packages must not see: only the type's own code may encode those.
-func (c *compiler) checkExported(t reflect.Type, path string) error {
+// checkFields refuses structs whose fields other packages must not see, since only the type's own code may encode those,
+// and structs with two fields that snapshots would know by one name.
+func (c *compiler) checkFields(t reflect.Type, path string) error {
 	if t.Kind() != reflect.Struct {
 		return nil
 	}
+	names := map[string]bool{}
 	for i := range t.NumField() {
 		f := t.Field(i)
+		if name := fieldName(f); f.Name != "_" && names[name] {
+			return c.refuse(joinPath(path, f.Name), "another field is named %q, too", name)
+		}
+		names[fieldName(f)] = true
 		// The fields of an embedded struct are checked for themselves, whatever the name of its type.
 		if f.Name == "_" || f.IsExported() || f.Anonymous && f.Type.Kind() == reflect.Struct {
 			continue
