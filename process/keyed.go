@@ -52,8 +52,8 @@ func (c *KeyedContext[K]) SetKey(k K) { c.key = k }
 // Key is the key of the element or timer at hand.
 func (c *KeyedContext[K]) Key() K { return c.key }
 
-// RegisterEventTimeTimer makes OnTimer be called for the key once the watermark reaches t (rounded up to ms); at once
-// after this element's run if it is there already.
+// RegisterEventTimeTimer makes OnTimer be called for the key once the watermark reaches t (rounded up to ms): with the
+// next watermark if it is there already.
 func (c *KeyedContext[K]) RegisterEventTimeTimer(t time.Time) {
 	c.services.Register(EventTime, ceilMillis(t))
 }

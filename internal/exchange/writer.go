@@ -22,6 +22,7 @@ type Options struct {
 	EachRun  bool        // buffer timeout 0: send after every run
 	MaxGroup int         // max parallelism of the consumer, for Hash
 	Seed     uint64      // the job's hash seed
+	Isolated bool        // encode and decode every element, as between processes
 }
 
 // Writer is the end of a chain: it partitions runs over channels. It implements operator.Input. A frame is sent when it
@@ -147,6 +148,11 @@ func (w *Writer) fresh(c int) *frame.Frame {
 func (w *Writer) send(c int) error {
 	f := w.open[c]
 	w.open[c] = nil
+	if w.opt.Isolated {
+		if err := f.Recode(); err != nil {
+			return err
+		}
+	}
 	if !w.shared {
 		return w.offer(c, f)
 	}

@@ -1,6 +1,9 @@
 package frame
 
-import "sync/atomic"
+import (
+	"fmt"
+	"sync/atomic"
+)
 
 // Frame is a column that travels between tasks, with marks at positions. Its sender fills it, its receiver cuts it into
 // runs; with several receivers it is shared: read-only and counted.
@@ -41,4 +44,26 @@ func (f *Frame) Release() bool {
 func (f *Frame) Recycle() {
 	f.Reset()
 	f.Marks = f.Marks[:0]
+}
+
+// Recode replaces every element by what its encoding decodes to: nothing of the sender's memory is left, as after a
+// journey between processes.
+func (f *Frame) Recode() error {
+	r := f.Run()
+	var buf []byte
+	for i := range r.N {
+		var err error
+		if buf, err = f.Type.Append(buf[:0], r.At(i)); err != nil {
+			return fmt.Errorf("encode an element of %s: %w", f.Type.Name, err)
+		}
+		f.Type.zero(r.At(i), 1)
+		n, err := f.Type.Read(buf, r.At(i))
+		if err != nil {
+			return fmt.Errorf("decode an element of %s: %w", f.Type.Name, err)
+		}
+		if n != len(buf) {
+			return fmt.Errorf("decode an element of %s: %d of its %d bytes were read", f.Type.Name, n, len(buf))
+		}
+	}
+	return nil
 }

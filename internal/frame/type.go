@@ -1,6 +1,7 @@
 package frame
 
 import (
+	"reflect"
 	"unsafe"
 
 	"github.com/flott-dev/flott/serde"
@@ -17,11 +18,13 @@ type Type struct {
 	box    func(p unsafe.Pointer) any
 }
 
-// TypeOf compiles the handle of T. The error names the field that can't be encoded.
+// TypeOf compiles the handle of T. The error names the field that can't be encoded; the handle that comes with it can do
+// everything but encode, so that building a graph can go on and report all mistakes together.
 func TypeOf[T any](opts ...serde.Option) (*Type, error) {
 	h, err := serde.Of[T](opts...)
 	if err != nil {
-		return nil, err
+		t := reflect.TypeFor[T]()
+		h = &serde.Handle{Type: t, Name: t.String(), Size: t.Size(), Layout: serde.Encoded, Pointers: true}
 	}
 	return &Type{
 		Handle: h,
@@ -32,7 +35,7 @@ func TypeOf[T any](opts ...serde.Option) (*Type, error) {
 		},
 		zero: func(p unsafe.Pointer, n int) { clear(unsafe.Slice((*T)(p), n)) },
 		box:  func(p unsafe.Pointer) any { return *(*T)(p) },
-	}, nil
+	}, err
 }
 
 func gather[T any](dst, src unsafe.Pointer, at []uint16) {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/flott-dev/flott/internal/frame"
 	"github.com/flott-dev/flott/internal/operator"
-	"github.com/flott-dev/flott/serde"
 )
 
 // Chaining says how a node may be joined with its neighbours in one task.
@@ -65,9 +64,8 @@ type Node struct {
 
 	// New makes one subtask's operator. It must not do anything that can fail or wait: that belongs to Open.
 	New func() operator.Operator
-	// Coordinator is the part that runs once per job beside the job manager (a source's enumerator); nil for most.
-	// Package jobmanager knows its type.
-	Coordinator any
+	// NewCoordinator makes the part that runs once per job beside the job manager (a source's enumerator); nil for most.
+	NewCoordinator func() operator.Coordinator
 	// Attributes are shown in plans: state layout, window path ...
 	Attributes map[string]string
 }
@@ -94,13 +92,8 @@ const (
 	Batch
 )
 
-// Key is the key of a keyed stream: how to take it out of elements, and what serde knows of it.
-type Key struct {
-	*serde.Key
-	// Extract makes one subtask's extractor: it returns the keys of a run as a column that stays valid until the next
-	// call.
-	Extract func() func(r *frame.Run) serde.Column
-}
+// Key is the key of a keyed stream.
+type Key = operator.Key
 
 // Strategy is a way to choose channels.
 type Strategy uint8

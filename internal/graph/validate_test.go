@@ -52,6 +52,50 @@ func TestSoundGraphsAreAccepted(t *testing.T) {
 	}
 }
 
+func TestEnvironmentBounds(t *testing.T) {
+	for _, c := range []struct {
+		parallelism, most int
+		ok                bool
+	}{
+		{1, 1, true}, {32768, 32768, true}, {32769, Unset, false}, {1, 32769, false}, {-1, Unset, false}, {1, -2, false},
+	} {
+		g := &Graph{Parallelism: c.parallelism, MaxParallelism: c.most}
+		if err := g.Validate(); (err == nil) != c.ok {
+			t.Errorf("parallelism %d, max parallelism %d: %v", c.parallelism, c.most, err)
+		}
+	}
+}
+
+func TestUnsetPartitioningFollowsParallelism(t *testing.T) {
+	s := newSketch(t)
+	n := s.op("b", s.source("a"))
+	if got := s.g.StrategyOf(&n.Inputs[0], n); got != Forward {
+		t.Errorf("equal parallelism gives %s", got)
+	}
+	n.Parallelism = 3
+	if got := s.g.StrategyOf(&n.Inputs[0], n); got != Rebalance {
+		t.Errorf("unequal parallelism gives %s", got)
+	}
+	n.Inputs[0].Partitioner = &Partitioner{Strategy: Global}
+	if got := s.g.StrategyOf(&n.Inputs[0], n); got != Global {
+		t.Errorf("what the user set becomes %s", got)
+	}
+}
+
+func TestSlotGroupsAreInheritedWhereInputsAgree(t *testing.T) {
+	s := newSketch(t)
+	a, b, c := s.source("a"), s.source("b"), s.source("c")
+	a.SlotGroup, b.SlotGroup = "g", "g"
+	agree, differ := s.op("agree", a, b), s.op("differ", a, c, b)
+	groups, err := s.g.SlotGroups()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if groups[agree] != "g" || groups[differ] != DefaultSlotGroup || groups[c] != DefaultSlotGroup {
+		t.Errorf("groups %q, %q, %q", groups[agree], groups[differ], groups[c])
+	}
+}
+
 func TestMistakesAreNamedWithTheirPlaces(t *testing.T) {
 	forward := &Partitioner{Strategy: Forward}
 	for name, c := range map[string]struct {

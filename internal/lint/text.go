@@ -60,7 +60,7 @@ func Dependencies(mods map[string]string, doc string) []Finding {
 	return out
 }
 
-// directRequirements lists the modules of a go.mod's require lines and tool lines that are not marked as indirect.
+// directRequirements lists the modules of a go.mod's require lines that are not marked as indirect.
 func directRequirements(mod string) []string {
 	var out []string
 	inside := false

@@ -70,6 +70,30 @@ func TestRuleIterationCoLocation(t *testing.T) { // rule/iteration_co_location
 	}
 }
 
+func TestUsersKeyOfAnIterationIsKept(t *testing.T) {
+	for _, at := range []string{"head", "tail"} {
+		p := iteration(t)
+		for _, n := range p.Nodes {
+			if n.Name == at {
+				n.CoLocation = "mine"
+			}
+		}
+		job := p.build()
+		equal(t, "head", homeOf(t, job, "head").CoLocation, "mine")
+		equal(t, "tail", homeOf(t, job, "tail").CoLocation, "mine")
+	}
+}
+
+func TestSeveralFeedbacksShareTheirHeadsSlots(t *testing.T) {
+	p := iteration(t)
+	head, step := p.Nodes[1], p.Nodes[2]
+	second := p.add(graph.IterationTail, "second", step)
+	head.Inputs = append(head.Inputs, graph.Edge{From: second, Feedback: true})
+	job := p.build()
+	equal(t, "second", homeOf(t, job, "second").CoLocation, homeOf(t, job, "head").CoLocation)
+	equal(t, "inputs of the head", len(homeOf(t, job, "head").Inputs), 3)
+}
+
 func TestTailFollowsItsHeadIntoItsSlotGroup(t *testing.T) {
 	p := iteration(t)
 	p.Nodes[2].SlotGroup = "heavy" // the step
@@ -104,9 +128,13 @@ func TestRuleSlotGroupDefaultDisabled(t *testing.T) { // rule/slot_group_default
 		t.Errorf("three regions are in groups %q, %q, %q", a, b, c)
 	}
 	p.Nodes[0].CoLocation, p.Nodes[2].CoLocation = "x", "x"
-	if job = p.build(); group("source1") != group("source2") {
-		t.Error("co-located vertices are in two groups")
+	job = p.build()
+	if group("source1") != group("source2") || group("source1") == group("map2") {
+		t.Errorf("co-located regions are in %q and %q, another in %q", group("source1"), group("source2"), group("map2"))
 	}
+	p.Nodes[0].CoLocation, p.Nodes[2].SlotGroup = "", "own"
+	job = p.build()
+	equal(t, "a group that was asked for", group("source2"), "own")
 }
 
 func TestBlockingConnectionsHoldBetweenChainsOnly(t *testing.T) {

@@ -80,6 +80,28 @@ func TestPlanAsText(t *testing.T) {
 	}
 }
 
+func TestPlanShowsKeyGroupsThatDifferInAChain(t *testing.T) {
+	p := newProgram(t)
+	count := p.keyed("Count", p.add(graph.Source, "src"))
+	count.MaxParallelism = 256
+	p.add(graph.Sink, "out", count).MaxParallelism = 64
+	text := mask(t, p.Graph, p.build().String())
+	for _, line := range []string{
+		"parallelism 1, max parallelism 64,", "- Count      id ID1, key of input 0: string, max parallelism 256\n", "- Sink: out  id ID2\n",
+	} {
+		if !strings.Contains(text, line) {
+			t.Errorf("the plan does not say %q:\n%s", line, text)
+		}
+	}
+	count.MaxParallelism = 64
+	p.Nodes[2].MaxParallelism = 32
+	p.Nodes[1].Key[0] = nil
+	p.Nodes[1].Inputs[0].Partitioner.Key = stringKey(t)
+	if text = p.build().String(); strings.Contains(text, "max parallelism 64") {
+		t.Errorf("key groups are shown of a node without keys:\n%s", text)
+	}
+}
+
 func TestTimeoutsAsText(t *testing.T) {
 	for d, want := range map[time.Duration]string{-1: "sent when full", 0: "sent at once", time.Second: "sent after 1s"} {
 		equal(t, "text", timeoutText(d), want)

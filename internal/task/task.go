@@ -44,6 +44,7 @@ type Deployment struct {
 	AutoWatermark int64                 // ms between two questions for a watermark; 0: never
 	Runtime       func(node *plan.ChainNode, scope *operator.Scope) *operator.Runtime
 	Times         *Times // busy, idle, backpressured; may be nil
+	Isolated      bool   // elements are encoded and decoded on every edge, as between processes
 }
 
 // Task is one subtask.
@@ -119,7 +120,7 @@ func (t *Task) link() error {
 		}
 		w := exchange.NewWriter(e.Partitioner, t.d.Outputs[i], exchange.Options{
 			Type: out.Type, Waiter: t.waiter, Stopped: t.stopped.Load, Subtask: t.d.Subtask, Budget: t.d.FrameBudget,
-			EachRun: e.BufferTimeout == 0, MaxGroup: e.MaxParallelism, Seed: t.d.Seed, Strategy: e.Strategy,
+			EachRun: e.BufferTimeout == 0, MaxGroup: e.MaxParallelism, Seed: t.d.Seed, Strategy: e.Strategy, Isolated: t.d.Isolated,
 		})
 		t.writers = append(t.writers, w)
 		t.timeout = append(t.timeout, e.BufferTimeout.Milliseconds())

@@ -172,9 +172,7 @@ func (b *builder) runtime(sub *Subtask, st *plan.Subtask, n *plan.ChainNode, sco
 }
 
 func (a *Attempt) start(threads host.Threads, ended func(Ended)) {
-	for _, s := range a.Tasks {
-		a.group.Add(1)
-	}
+	a.group.Add(len(a.Tasks))
 	for _, s := range a.Tasks {
 		threads.Start(s.task.Waiter(), func() {
 			defer a.group.Done()

@@ -1,0 +1,186 @@
+// Package env is the one joint between the front doors and the engine: it collects the graph that a program builds with
+// its mistakes, holds the environment's settings, turns names into things (state backends), and runs the job in an
+// embedded job manager and task manager.
+package env
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/flott-dev/flott/internal/clock"
+	"github.com/flott-dev/flott/internal/control"
+	"github.com/flott-dev/flott/internal/graph"
+	"github.com/flott-dev/flott/internal/host"
+	"github.com/flott-dev/flott/internal/jobmanager"
+	"github.com/flott-dev/flott/internal/plan"
+	"github.com/flott-dev/flott/internal/taskmanager"
+	"github.com/flott-dev/flott/serde"
+	"github.com/flott-dev/flott/statebackend"
+	"github.com/flott-dev/flott/statebackend/heap"
+)
+
+// Settings are what a program or the configuration sets on an environment.
+type Settings struct {
+	Parallelism    int           // default: runtime.GOMAXPROCS(0)
+	MaxParallelism int           // graph.Unset: computed per operator
+	BufferTimeout  time.Duration // 0: every element at once; < 0: only full frames; default: when the input runs dry
+	AutoWatermark  time.Duration // default 200 ms
+	Chaining       bool          // default true
+	Restart        control.Restart
+	Memory         int64 // bytes; 0: 60 % of what the process may use
+	Backend        statebackend.Backend
+	Isolated       bool
+	Parameters     map[string]string
+	Files          map[string]string
+	Serde          []serde.Option
+	Seed           uint64 // of key hashes; 0: DefaultSeed
+	Clock          clock.Clock
+}
+
+// DefaultSeed is the hash seed of jobs that set none: fixed, so that every process and every run agrees.
+const DefaultSeed = 0x9E3779B97F4A7C15
+
+// DefaultBufferTimeout is the setting "when the input runs dry": the number is Flink's default, kept in plans.
+const DefaultBufferTimeout = 100 * time.Millisecond
+
+// Env collects a program's graph. It is used by the one goroutine that builds the program.
+type Env struct {
+	Settings Settings
+	graph    *graph.Graph
+	mistakes []error
+	recorded map[string]any
+}
+
+// New returns an environment with default settings.
+func New() *Env {
+	e := &Env{Settings: Settings{
+		Parallelism: runtime.GOMAXPROCS(0), MaxParallelism: graph.Unset, BufferTimeout: DefaultBufferTimeout,
+		AutoWatermark: 200 * time.Millisecond, Chaining: true, Parameters: map[string]string{}, Files: map[string]string{},
+	}}
+	e.graph = &graph.Graph{}
+	return e
+}
+
+// Add puts a node into the graph.
+func (e *Env) Add(n *graph.Node) { e.graph.Nodes = append(e.graph.Nodes, n) }
+
+// Report collects a mistake in the program; Execute returns all of them together.
+func (e *Env) Report(caller string, err error) {
+	e.mistakes = append(e.mistakes, fmt.Errorf("%s: %w", caller, err))
+}
+
+// Caller is the file and line of the user's call: the first frame outside the package of that import path.
+func Caller(pkg string) string {
+	var pcs [16]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
+	for {
+		f, more := frames.Next()
+		if !strings.HasPrefix(f.Function, pkg+".") && !strings.HasPrefix(f.Function, "github.com/flott-dev/flott/internal/env.") {
+			return fmt.Sprintf("%s:%d", f.File, f.Line)
+		}
+		if !more {
+			return "unknown place"
+		}
+	}
+}
+
+// Graph is the present graph with the settings that planning needs.
+func (e *Env) Graph(name string) (*graph.Graph, error) {
+	g := *e.graph
+	s := &e.Settings
+	g.JobName, g.Parallelism, g.MaxParallelism = name, s.Parallelism, s.MaxParallelism
+	g.BufferTimeout, g.ChainingEnabled, g.GlobalParameters = s.BufferTimeout, s.Chaining, s.Parameters
+	g.HashSeed = s.Seed
+	if g.HashSeed == 0 {
+		g.HashSeed = DefaultSeed
+	}
+	if len(g.Nodes) == 0 && len(e.mistakes) == 0 {
+		return nil, errors.New("the job has no operators: build a stream before Execute")
+	}
+	return &g, errors.Join(e.mistakes...)
+}
+
+// Plan is the job graph of what was built so far.
+func (e *Env) Plan(name string) (*plan.JobGraph, error) {
+	g, err := e.Graph(name)
+	if err != nil {
+		return nil, err
+	}
+	return plan.Build(g)
+}
+
+// Execution is a running or ended job.
+type Execution struct {
+	*jobmanager.Job
+	Name  string
+	Graph *plan.ExecutionGraph
+}
+
+// Start submits what was built so far and begins an empty graph.
+func (e *Env) Start(ctx context.Context, name string) (*Execution, error) {
+	jg, err := e.Plan(name)
+	e.graph, e.mistakes = &graph.Graph{}, nil
+	if err != nil {
+		return nil, fmt.Errorf("build job %q: %w", name, err)
+	}
+	eg := plan.Unfold(jg)
+	c := e.Settings.Clock
+	if c == nil {
+		c = clock.NewSystem()
+	}
+	job := &taskmanager.Job{
+		Graph: eg, Name: name, Seed: jg.Graph.HashSeed, AutoWatermark: e.Settings.AutoWatermark.Milliseconds(),
+		Parameters: e.Settings.Parameters, Files: e.Settings.Files,
+	}
+	opt := taskmanager.Options{
+		Threads: host.Goroutines{Clock: c}, Clock: c, Memory: e.memory(), Backend: e.backend(), Isolated: e.Settings.Isolated,
+	}
+	restart := e.Settings.Restart
+	if restart == nil {
+		restart = control.NoRestart{}
+	}
+	return &Execution{Job: jobmanager.Submit(ctx, newID(), job, opt, restart), Name: name, Graph: eg}, nil
+}
+
+func (e *Env) backend() statebackend.Backend {
+	if e.Settings.Backend != nil {
+		return e.Settings.Backend
+	}
+	return heap.Backend{}
+}
+
+func (e *Env) memory() *host.Memory {
+	if e.Settings.Memory > 0 {
+		return host.NewMemory(e.Settings.Memory)
+	}
+	return host.NewMemory(host.CgroupLimit() / 10 * 6)
+}
+
+// newID is a job's identity: 32 random hex digits, as in Flink.
+func newID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}
+
+// Record evaluates f once per job and name; later calls give the same value, which is part of the job's record.
+func (e *Env) Record(name string, f func() (any, error)) (any, error) {
+	if v, ok := e.recorded[name]; ok {
+		return v, nil
+	}
+	v, err := f()
+	if err != nil {
+		return nil, fmt.Errorf("evaluate recorded value %q: %w", name, err)
+	}
+	if e.recorded == nil {
+		e.recorded = map[string]any{}
+	}
+	e.recorded[name] = v
+	return v, nil
+}

@@ -1,0 +1,107 @@
+package env
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/flott-dev/flott/internal/plan"
+	"github.com/flott-dev/flott/process"
+)
+
+// OperatorMetrics are the figures of one operator, summed over its subtasks.
+type OperatorMetrics struct {
+	Name        string
+	UID         string
+	Parallelism int
+	// RecordsOut counts the elements of the main output, SideOut those of side outputs by tag; both are logical: each
+	// element once, however many consumers there are.
+	RecordsOut int64
+	SideOut    map[string]int64
+	// Busy, Idle and Backpressured split the time of the task that the operator runs in.
+	Busy, Idle, Backpressured time.Duration
+	// User are the metrics of the operator's own group, by name; one value per subtask.
+	User map[string][]any
+}
+
+// Metrics reads the counters of the running attempt.
+func (x *Execution) Metrics() []OperatorMetrics {
+	a := x.Attempt()
+	if a == nil {
+		return nil
+	}
+	index := map[string]int{}
+	var out []OperatorMetrics
+	now := x.Duration()
+	for _, s := range a.Tasks {
+		for i, n := range s.Vertex.Nodes {
+			key := n.ID.String()
+			at, ok := index[key]
+			if !ok {
+				at = len(out)
+				index[key] = at
+				out = append(out, OperatorMetrics{Name: n.Node.Name, UID: key, Parallelism: s.Vertex.Parallelism, SideOut: map[string]int64{}, User: map[string][]any{}})
+			}
+			m := &out[at]
+			if o := s.Operators()[i].Output(""); o != nil {
+				m.RecordsOut += o.Count.Load()
+			}
+			for tag := range n.Node.Side {
+				if o := s.Operators()[i].Output(tag); o != nil {
+					m.SideOut[tag] += o.Count.Load()
+				}
+			}
+			idle, back := time.Duration(s.Times.Idle.Load()), time.Duration(s.Times.Backpressured.Load())
+			m.Idle += idle
+			m.Backpressured += back
+			m.Busy += max(0, now-idle-back)
+			for name, metric := range s.Hosts[i].Metrics() {
+				m.User[name] = append(m.User[name], metric.Read())
+			}
+		}
+	}
+	return out
+}
+
+// Accumulators merges the accumulators of all subtasks by name.
+func (x *Execution) Accumulators() (map[string]any, error) {
+	a := x.Attempt()
+	if a == nil {
+		return nil, nil
+	}
+	merged := map[string]process.AccumulatorValue{}
+	for _, s := range a.Tasks {
+		for _, h := range s.Hosts {
+			for name, v := range h.Accumulators() {
+				if have, ok := merged[name]; ok {
+					var err error
+					if v, err = have.Merge(v); err != nil {
+						return nil, fmt.Errorf("merge accumulator %q: %w", name, err)
+					}
+				}
+				merged[name] = v
+			}
+		}
+	}
+	out := make(map[string]any, len(merged))
+	for name, v := range merged {
+		out[name] = v.Value()
+	}
+	return out, nil
+}
+
+// PlanJSON is the plan of what was built so far in the shape of Flink's plan JSON.
+func (e *Env) PlanJSON() (string, error) {
+	g, err := e.Graph("job")
+	if err != nil {
+		return "", err
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(plan.NewStreamPlan(g)); err != nil {
+		return "", fmt.Errorf("encode the plan: %w", err)
+	}
+	return b.String(), nil
+}

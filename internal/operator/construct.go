@@ -1,0 +1,43 @@
+package operator
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/flott-dev/flott/process"
+	"github.com/flott-dev/flott/state"
+	"github.com/flott-dev/flott/statebackend"
+)
+
+// constructorHost is the process.Host that a user's constructor sees: it binds state to the operator's store and
+// collects mistakes.
+type constructorHost struct {
+	process.Host
+	store    statebackend.Store
+	run      *state.CurrentRun
+	mistakes []error
+}
+
+func (h *constructorHost) BindTable(spec statebackend.TableSpec) *state.Cell {
+	if h.store == nil {
+		return state.NewUnkeyedCell(spec.Name, h.run)
+	}
+	cell, err := state.OpenCell(h.store, spec, h.run)
+	if err != nil {
+		h.Report(err)
+	}
+	return cell
+}
+
+func (h *constructorHost) Report(err error) { h.mistakes = append(h.mistakes, err) }
+
+// Construct calls a user's constructor with a runtime whose state lies in store (nil: not keyed) and follows run. The
+// constructor's mistakes come back together.
+func Construct[P any](rt *Runtime, store statebackend.Store, run *state.CurrentRun, constructor func(*process.Runtime) P) (P, error) {
+	h := &constructorHost{Host: rt.Host, store: store, run: run}
+	p := constructor(process.NewRuntime(h))
+	if len(h.mistakes) != 0 {
+		return p, fmt.Errorf("construct the function: %w", errors.Join(h.mistakes...))
+	}
+	return p, nil
+}

@@ -1,0 +1,168 @@
+package stream
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/flott-dev/flott/internal/env"
+	"github.com/flott-dev/flott/internal/frame"
+	"github.com/flott-dev/flott/internal/graph"
+	"github.com/flott-dev/flott/internal/operator"
+)
+
+// core is what every stream is under its types: where its elements come from, and what they are. Methods that don't
+// look at elements are written here, once.
+type core struct {
+	env  *Env
+	typ  *frame.Type
+	from []origin    // several for a union
+	node *graph.Node // the operator that made the stream; nil for unions, partitioning, side outputs
+}
+
+// origin is one output that feeds a stream, and how its elements are spread.
+type origin struct {
+	node *graph.Node
+	tag  string
+	part *graph.Partitioner // nil: forward or rebalance, as the parallelisms allow
+}
+
+// sourceNode starts a graph. NonParallel sources run as one subtask.
+func (e *Env) sourceNode(name string, out *frame.Type, parallel bool, open func() operator.Operator) *core {
+	n := newNode(graph.Source, name, out)
+	n.NonParallel = !parallel
+	n.New = open
+	return e.add(n)
+}
+
+func newNode(kind graph.Kind, name string, out *frame.Type) *graph.Node {
+	return &graph.Node{
+		Kind: kind, Name: name, Out: out, Parallelism: unset, MaxParallelism: unset, Caller: env.Caller(packagePath),
+	}
+}
+
+func (e *Env) add(n *graph.Node) *core {
+	e.e.Add(n)
+	return &core{env: e, typ: n.Out, node: n, from: []origin{{node: n}}}
+}
+
+// apply adds an operator with this stream as its one input.
+func (c *core) apply(name string, out *frame.Type, open func() operator.Operator) *core {
+	n := newNode(graph.Operator, name, out)
+	n.New = open
+	n.Inputs = c.edges()
+	return c.env.add(n)
+}
+
+// sink adds a sink.
+func (c *core) sink(name string, open func() operator.Operator) *Sink {
+	n := newNode(graph.Sink, name, nil)
+	n.New = open
+	n.Inputs = c.edges()
+	return &Sink{c: c.env.add(n)}
+}
+
+func (c *core) edges() []graph.Edge {
+	var out []graph.Edge
+	for _, o := range c.from {
+		out = append(out, graph.Edge{From: o.node, Tag: o.tag, Partitioner: o.part})
+	}
+	return out
+}
+
+// partitioned is the same stream with another way to spread its elements.
+func (c *core) partitioned(p *graph.Partitioner) *core {
+	d := &core{env: c.env, typ: c.typ}
+	for _, o := range c.from {
+		o.part = p
+		d.from = append(d.from, o)
+	}
+	return d
+}
+
+func (c *core) strategy(s graph.Strategy) *core {
+	return c.partitioned(&graph.Partitioner{Strategy: s})
+}
+
+// union is the stream of all elements of several.
+func (c *core) union(others []*core) *core {
+	d := &core{env: c.env, typ: c.typ, from: append([]origin(nil), c.from...)}
+	for _, o := range others {
+		if o.env != c.env {
+			c.env.report(fmt.Errorf("unite streams of two environments"))
+		}
+		d.from = append(d.from, o.from...)
+	}
+	return d
+}
+
+// side is a side output of the stream's operator.
+func (c *core) side(tag string, typ *frame.Type) *core {
+	if c.node == nil {
+		c.env.report(fmt.Errorf("read side output %q: %w", tag, errNoOperator))
+		return &core{env: c.env, typ: typ, from: c.from}
+	}
+	if c.node.Side == nil {
+		c.node.Side = map[string]*frame.Type{}
+	}
+	if have := c.node.Side[tag]; have != nil && !have.Same(typ) {
+		c.env.report(fmt.Errorf("read side output %q as %s: it is read as %s elsewhere", tag, typ.Name, have.Name))
+	}
+	c.node.Side[tag] = typ
+	return &core{env: c.env, typ: typ, from: []origin{{node: c.node, tag: tag}}}
+}
+
+// configure changes the operator that made the stream.
+func (c *core) configure(what string, f func(n *graph.Node)) {
+	if c.node == nil {
+		c.env.report(fmt.Errorf("set %s: %w", what, errNoOperator))
+		return
+	}
+	f(c.node)
+}
+
+func (c *core) name(name string) { c.configure("the name", func(n *graph.Node) { n.Name = name }) }
+
+func (c *core) describe(text string) {
+	c.configure("the description", func(n *graph.Node) { n.Description = text })
+}
+
+func (c *core) uid(uid string) { c.configure("the UID", func(n *graph.Node) { n.UID = uid }) }
+
+func (c *core) uidHash(hex string) {
+	c.configure("the UID hash", func(n *graph.Node) { n.UIDHash = hex })
+}
+
+func (c *core) parallelism(p int) {
+	c.configure("the parallelism", func(n *graph.Node) {
+		switch {
+		case p < 1:
+			c.env.report(fmt.Errorf("set parallelism %d of %q: it must be at least 1", p, n.Name))
+		case n.NonParallel && p != 1:
+			c.env.report(fmt.Errorf("set parallelism %d of %q: this operator runs as one subtask", p, n.Name))
+		default:
+			n.Parallelism = p
+		}
+	})
+}
+
+func (c *core) maxParallelism(p int) {
+	c.configure("the max parallelism", func(n *graph.Node) {
+		if p < 1 || p > 32768 {
+			c.env.report(fmt.Errorf("set max parallelism %d of %q: it must lie in 1 ... 32768", p, n.Name))
+			return
+		}
+		n.MaxParallelism = p
+	})
+}
+
+func (c *core) slotGroup(group string) {
+	c.configure("the slot sharing group", func(n *graph.Node) { n.SlotGroup = group })
+}
+
+func (c *core) chaining(what graph.Chaining) {
+	c.configure("the chaining", func(n *graph.Node) { n.Chaining = what })
+}
+
+func (c *core) bufferTimeout(d time.Duration) {
+	c.configure("the buffer timeout", func(n *graph.Node) { n.BufferTimeout = &d })
+}

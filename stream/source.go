@@ -1,0 +1,58 @@
+package stream
+
+import (
+	"iter"
+
+	"github.com/flott-dev/flott/connector"
+	"github.com/flott-dev/flott/internal/operator"
+	"github.com/flott-dev/flott/internal/operator/source"
+	"github.com/flott-dev/flott/serde"
+)
+
+// FromElements is a stream of the given elements, in order, from one subtask.
+func (e *Env) FromElements[T any](xs ...T) *Stream[T] { return e.FromSlice(xs) }
+
+// FromSlice is a stream of the elements of xs, in order, from one subtask. The slice must not be changed afterwards.
+func (e *Env) FromSlice[T any](xs []T) *Stream[T] {
+	t := typeOf[T](e)
+	return &Stream[T]{e.sourceNode("Collection Source", t, false, func() operator.Operator { return source.Slice(t, xs) })}
+}
+
+// FromParallelSlice is a stream of the elements of xs: each subtask reads a contiguous part.
+func (e *Env) FromParallelSlice[T any](xs []T) *Stream[T] {
+	t := typeOf[T](e)
+	return &Stream[T]{e.sourceNode("Parallel Collection Source", t, true, func() operator.Operator { return source.Slice(t, xs) })}
+}
+
+// FromSeq is a stream of what the iterator yields, from one subtask. The iterator must not wait for outside data: use
+// FromFunc for that.
+func (e *Env) FromSeq[T any](seq iter.Seq[T]) *Stream[T] {
+	t := typeOf[T](e)
+	open := func(int, int) iter.Seq[T] { return seq }
+	return &Stream[T]{e.sourceNode("Collection Source", t, false, func() operator.Operator { return source.Seq(t, open) })}
+}
+
+// FromParallelSeq is a stream of what the iterators yield: open makes the one of each subtask (Flink:
+// fromParallelCollection of a splittable iterator).
+func (e *Env) FromParallelSeq[T any](open func(subtask, parallelism int) iter.Seq[T]) *Stream[T] {
+	t := typeOf[T](e)
+	return &Stream[T]{e.sourceNode("Parallel Collection Source", t, true, func() operator.Operator { return source.Seq(t, open) })}
+}
+
+// FromSequence is a stream of the numbers from ... to, both included, from all subtasks; empty when from > to.
+func (e *Env) FromSequence(from, to int64) *Stream[int64] {
+	t := typeOf[int64](e)
+	return &Stream[int64]{e.sourceNode("Sequence Source", t, true, func() operator.Operator { return source.Sequence(t, from, to) })}
+}
+
+// FromSource is a stream of the elements of a connector's source.
+func (e *Env) FromSource[T, S any](src connector.Source[T, S], name string) *Stream[T] {
+	t := typeOf[T](e)
+	split, err := serde.Of[S](e.e.Settings.Serde...)
+	if err != nil {
+		e.report(err)
+	}
+	c := e.sourceNode(name, t, true, func() operator.Operator { return source.Reader(t, split, src) })
+	c.node.NewCoordinator = func() operator.Coordinator { return source.Enumerator(split, src) }
+	return &Stream[T]{c}
+}
