@@ -76,7 +76,7 @@ func TestWatermarkOfAnIdleChannelIsIgnored(t *testing.T) {
 	check(t, play(New(1), 0, 3, 0, frame.Idle, 0, 9, 0, frame.Active), "[watermark 3 idle active]")
 }
 
-// FLINK-38477: a finished channel neither holds nobody back nor drags an idle one to the end of time.
+// FLINK-38477: a finished channel neither holds anybody back nor drags an idle one to the end of time.
 func TestFinishedChannelIsLeftOut(t *testing.T) {
 	end := wm(frame.MaxWatermark)
 	check(t, play(New(2), 0, 9, 1, 4, 0, end, 1, 6), "[watermark 4 watermark 6]")
