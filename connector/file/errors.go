@@ -38,12 +38,3 @@ func (e *Error) Error() string {
 
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.Err }
-
-// Bad is a record that its format refused and that the source skipped.
-type Bad struct {
-	Path   string
-	Line   int64 // from 1, of the file
-	Offset int64 // where the record begins
-	Record string
-	Err    error // what a source that is not lenient would have failed with
-}

@@ -37,8 +37,9 @@ type Input struct {
 
 // faults is what an Input does about bad records and how it finds more of its file than the split.
 type faults interface {
-	bad(in *Input, at int64, record []byte, cause func(line int64) error) error
+	bad(at int64, record []byte, cause func(line int64) error) error
 	head() (*Input, error)
+	done()
 }
 
 // NewInput makes an Input of any text, for tests of formats and for connectors that read other things than files: r is
@@ -114,14 +115,14 @@ func (in *Input) limit() int {
 // left is how many bytes are worth reading at once.
 func (in *Input) left() int64 {
 	at := in.base + int64(in.end)
-	return min(max(in.stop-at, 0), max(in.size-at, 0)) + lookahead
+	return min(max(in.stop-at, 0), max(in.size-at, 0), math.MaxInt64-lookahead) + lookahead
 }
 
 // Bad tells of a record that can't be decoded, with the offset at which it begins. The decoder goes on with the next
 // record if Bad returns nil, and returns the error otherwise. cause makes the error and gets the number of the line in
 // the file, from 1; it is called only if somebody wants to know.
 func (in *Input) Bad(at int64, record []byte, cause func(line int64) error) error {
-	return in.faults.bad(in, at, record, cause)
+	return in.faults.bad(at, record, cause)
 }
 
 // Head opens the text of the file from its first byte, for formats with a header. The caller closes it.
@@ -129,6 +130,7 @@ func (in *Input) Head() (*Input, error) { return in.faults.head() }
 
 // Close releases the file. Only an Input that came from Head is closed by its decoder.
 func (in *Input) Close() error {
+	in.faults.done()
 	if c, ok := in.src.(io.Closer); ok {
 		return c.Close()
 	}
@@ -138,6 +140,8 @@ func (in *Input) Close() error {
 // strict is for an Input of its own, without a file behind.
 type strict struct{}
 
-func (strict) bad(_ *Input, _ int64, _ []byte, cause func(line int64) error) error { return cause(0) }
+func (strict) bad(_ int64, _ []byte, cause func(line int64) error) error { return cause(0) }
 
 func (strict) head() (*Input, error) { return nil, errNoFile }
+
+func (strict) done() {}

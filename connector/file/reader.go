@@ -75,9 +75,6 @@ func (r *reader[T]) end() error {
 	}
 	in := r.input
 	r.input, r.decoder = nil, nil
-	if f, ok := in.faults.(*faulty); ok {
-		f.done()
-	}
 	if err := in.Close(); err != nil {
 		return fmt.Errorf("close %s: %w", in.path, err)
 	}

@@ -70,6 +70,23 @@ func (s Source[T]) Hidden() *Source[T] { s.hidden = true; return &s }
 // Filter reads only files for whose path keep returns true. Files named as such are asked about, too.
 func (s Source[T]) Filter(keep func(path string) bool) *Source[T] { s.filter = keep; return &s }
 
+// Watch makes the source unbounded: it looks for files again and again, with a pause of interval (at least 1 ms), and
+// reads what is new. A file is known by its path: a renamed file is a new one. Each file is read once, whatever its time
+// of change; a file whose size or time of change differs from what was seen is read again as a whole. So a file should
+// be written under a hidden name and renamed when it is complete. Missing folders are errors, patterns without a match
+// are not. What was seen is part of checkpoints.
+func (s Source[T]) Watch(interval time.Duration) *Source[T] {
+	s.watch = interval
+	if interval == 0 {
+		s.watch = -1 // reported by Check
+	}
+	return &s
+}
+
+// Horizon is how long a watching source remembers a file that has vanished; should it come back unchanged after that, it
+// is read again. The default is DefaultHorizon.
+func (s Source[T]) Horizon(d time.Duration) *Source[T] { s.horizon = d; return &s }
+
 // Charset tells the encoding of the files; the default is UTF8. Files in another one are not cut into splits; elements
 // are UTF-8, and positions count the bytes of the UTF-8 text.
 func (s Source[T]) Charset(c Charset) *Source[T] { s.charset = c; return &s }
@@ -103,7 +120,9 @@ func (s *settings) check() error {
 	case s.splitSize < 1:
 		return fmt.Errorf("file source: split size %d is less than 1", s.splitSize)
 	case s.watch < 0:
-		return fmt.Errorf("file source: negative watch interval %v", s.watch)
+		return errors.New("file source: the watch interval is not positive")
+	case s.horizon < 0:
+		return fmt.Errorf("file source: negative horizon %v", s.horizon)
 	}
 	if err := s.charset.check(); err != nil {
 		return fmt.Errorf("file source: %w", err)
@@ -132,5 +151,5 @@ func (s *Source[T]) Reader(ctx connector.ReaderContext) (connector.Reader[T, Spl
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
-	return &reader[T]{ctx: ctx, format: s.format, opener: opener{&s.settings, ctx.Counter, s.onBad}}, nil
+	return &reader[T]{ctx: ctx, format: s.format, opener: opener{&s.settings, ctx.Counter, ctx.Wake, s.onBad}}, nil
 }

@@ -19,8 +19,13 @@ type Drive[T, S any] struct {
 	Room int
 	// Counts are the metrics.
 	Counts map[string]int64
-	// Out are the elements of each subtask.
+	// Out are the elements of each subtask, unless Drop is set.
 	Out [][]T
+	// Drop makes Run count elements in Dropped instead of keeping them, for benchmarks.
+	Drop    bool
+	Dropped int
+	// Woken has a token after a reader called Wake.
+	Woken chan struct{}
 
 	enumerator connector.Enumerator[S]
 	readers    []connector.Reader[T, S]
@@ -28,6 +33,7 @@ type Drive[T, S any] struct {
 	requests   []int
 	work       []task
 	column     *frame.Column
+	output     *connector.Output[T]
 }
 
 // task is work that the enumerator asked to be repeated.
@@ -50,8 +56,9 @@ func Start[T, S any](src connector.Source[T, S], parallelism, room int, state *S
 	}
 	d := &Drive[T, S]{
 		Source: src, Room: room, Counts: map[string]int64{}, Out: make([][]T, parallelism),
-		done: make([]bool, parallelism), column: frame.NewColumn(typ, room),
+		done: make([]bool, parallelism), column: frame.NewColumn(typ, room), Woken: make(chan struct{}, 1),
 	}
+	d.output = connector.NewOutput[T](d.column, func(frame.Mark) error { return nil })
 	var restored []byte
 	if state != nil {
 		restored = state.Enumerator
@@ -125,11 +132,30 @@ func (d *Drive[T, S]) Step() (bool, error) {
 
 func (d *Drive[T, S]) poll(i int) (connector.Status, error) {
 	d.column.Reset()
-	out := connector.NewOutput[T](d.column, func(frame.Mark) error { return nil })
-	status, err := d.readers[i].Poll(out)
+	status, err := d.readers[i].Poll(d.output)
 	run := d.column.Run()
+	if d.Drop {
+		d.Dropped += run.N
+		return status, err
+	}
 	d.Out[i] = append(d.Out[i], frame.Values[T](&run)...)
 	return status, err
+}
+
+// Splits takes all splits that the enumerator has and returns them, before anything is read.
+func (d *Drive[T, S]) Splits() ([]S, error) {
+	var all []S
+	for before := -1; before < len(all); {
+		before = len(all)
+		if err := d.enumerator.Request(0); err != nil {
+			return nil, err
+		}
+		var err error
+		if all, err = d.readers[0].Snapshot(0); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
 // Done reports whether every reader has come to its end.
@@ -191,7 +217,13 @@ type readerContext[T, S any] struct {
 func (c readerContext[T, S]) Context() context.Context     { return context.Background() }
 func (c readerContext[T, S]) Subtask() int                 { return c.subtask }
 func (c readerContext[T, S]) Parallelism() int             { return len(c.d.Out) }
-func (c readerContext[T, S]) Wake()                        {}
 func (c readerContext[T, S]) Go(f func())                  { go f() }
 func (c readerContext[T, S]) RequestSplit()                { c.d.requests = append(c.d.requests, c.subtask) }
 func (c readerContext[T, S]) Counter(name string, n int64) { c.d.Counts[name] += n }
+
+func (c readerContext[T, S]) Wake() {
+	select {
+	case c.d.Woken <- struct{}{}:
+	default:
+	}
+}
