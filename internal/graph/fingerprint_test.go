@@ -57,7 +57,7 @@ func TestFingerprintNamesTheFirstDifference(t *testing.T) {
 		"edge":         {func(g *Graph) { g.Nodes[3].Inputs[0].From = g.Nodes[1] }, []string{"node 1, tag", "node 2, tag"}},
 		"exchange":     {func(g *Graph) { g.Nodes[3].Inputs[0].Exchange = Batch }, []string{"exchange batch"}},
 		"strategy":     {func(g *Graph) { g.Nodes[3].Inputs[0].Partitioner = &Partitioner{Strategy: Shuffle, Seed: 5} }, []string{"SHUFFLE by nothing, seed 5"}},
-		"feedback":     {func(g *Graph) { g.Nodes[3].Inputs[0].Feedback = true }, []string{"feedback"}},
+		"feedback":     {func(g *Graph) { g.Nodes[3].Inputs[0].Feedback = true }, []string{"exchange undefined here", "exchange undefined, feedback in worker 1"}},
 		"coordinator":  {func(g *Graph) { g.Nodes[0].NewCoordinator = func() operator.Coordinator { return nil } }, []string{"coordinator=true"}},
 		"attribute":    {func(g *Graph) { g.Nodes[1].Attributes = map[string]string{"layout": "text"} }, []string{`attribute "layout"="text"`}},
 		"more":         {func(g *Graph) { g.Nodes = append(g.Nodes, &Node{Kind: Source, Name: "new"}) }, []string{`node 6, source "new" of worker 1`}},

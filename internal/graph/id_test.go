@@ -3,6 +3,8 @@ package graph
 import (
 	"strings"
 	"testing"
+
+	"github.com/flott-dev/flott/internal/frame"
 )
 
 // The hashes are published ones of MurmurHash3 x64 128 (seed 0) and pin UIDs to the operator ids that Flink gives them.
@@ -103,6 +105,26 @@ func TestIDsComeFromStructure(t *testing.T) {
 		s.sink("second", src).Inputs[0].Input = 1
 		distinct(t, s.ids(), 4)
 	})
+}
+
+// Snapshots find their nodes by these ids: a change here loses the state of every node without a UID.
+func TestRuleOfStructuralIDsIsPinned(t *testing.T) {
+	s := newSketch(t)
+	src := s.source("src")
+	src.Side = map[string]*frame.Type{"late": src.Out}
+	n := keyed[string](s, "count", src)
+	n.Inputs = append(n.Inputs, Edge{From: src, Tag: "late", Input: 1})
+	s.sink("sink", n)
+	ids := s.ids()
+	for name, want := range map[string]string{
+		"src":   "d6314ea2b47a8474fe521fec00dec685",
+		"count": "6ce0e980a0e2d76791d1d34d5b19836e",
+		"sink":  "84d63d0df582651047a56756a9ccd0c5",
+	} {
+		if ids[name] != want {
+			t.Errorf("the id of %s is %s, want %s", name, ids[name], want)
+		}
+	}
 }
 
 func distinct(t *testing.T, ids map[string]string, want int) {

@@ -132,7 +132,12 @@ func TestRuleSlotGroupDefaultDisabled(t *testing.T) { // rule/slot_group_default
 	if group("source1") != group("source2") || group("source1") == group("map2") {
 		t.Errorf("co-located regions are in %q and %q, another in %q", group("source1"), group("source2"), group("map2"))
 	}
-	p.Nodes[0].CoLocation, p.Nodes[2].SlotGroup = "", "own"
+	p.Nodes[0].CoLocation, p.Nodes[3].CoLocation = "", "x"
+	job = p.build()
+	if group("source2") != group("map2") || group("source1") == group("map2") {
+		t.Errorf("co-located regions are in %q and %q, another in %q", group("source2"), group("map2"), group("source1"))
+	}
+	p.Nodes[3].CoLocation, p.Nodes[2].SlotGroup = "", "own"
 	job = p.build()
 	equal(t, "a group that was asked for", group("source2"), "own")
 }
