@@ -7,9 +7,9 @@ import (
 
 // Column is a run of N Go values of one type, Stride bytes apart.
 type Column struct {
-	P      unsafe.Pointer
-	N      int
-	Stride uintptr
+	P      unsafe.Pointer // the first value
+	N      int            // how many
+	Stride uintptr        // bytes from one value to the next
 }
 
 // At is the address of value i.
@@ -23,7 +23,7 @@ type Canon struct {
 	P      unsafe.Pointer // Width > 0 only
 	Stride uintptr        // Width > 0 only
 	Text   []string       // Width == 0: canonical bytes as strings (the key's own memory for string keys)
-	N      int
+	N      int            // how many
 }
 
 func (c *Canon) at(i int) unsafe.Pointer { return unsafe.Add(c.P, uintptr(i)*c.Stride) }
@@ -51,6 +51,7 @@ type NaNKeyError struct {
 	Type  string // the key type
 }
 
+// Error names the element and the key type.
 func (e *NaNKeyError) Error() string {
 	return fmt.Sprintf("serde: key %d of the run: NaN in a key of type %s", e.Index, e.Type)
 }
@@ -59,9 +60,10 @@ func (e *NaNKeyError) Error() string {
 type KeyError struct {
 	Index int    // position in the run
 	Type  string // the key type
-	Err   error
+	Err   error  // what the codec said
 }
 
+// Error names the element, the key type and the cause.
 func (e *KeyError) Error() string {
 	return fmt.Sprintf("serde: key %d of the run: encode key of type %s: %v", e.Index, e.Type, e.Err)
 }

@@ -15,7 +15,6 @@ type framed struct {
 	put    func(dst []byte, v unsafe.Pointer) ([]byte, error)
 	take   func(src []byte, v unsafe.Pointer) (int, error)
 	assign func(dst, src unsafe.Pointer) // nil: a copy goes through the encoding
-	fresh  func() unsafe.Pointer
 }
 
 func (f *framed) least() int { return 1 }
@@ -119,7 +118,6 @@ func marshaler(t reflect.Type) *framed {
 			return len(src), iface{ptr, v}.value().(encoding.BinaryUnmarshaler).UnmarshalBinary(src)
 		},
 		assign: assignOf(t, func(dst, src unsafe.Pointer) { reflect.NewAt(t, dst).Elem().Set(reflect.NewAt(t, src).Elem()) }),
-		fresh:  func() unsafe.Pointer { return reflect.New(t).UnsafePointer() },
 	}
 	if p.Implements(reflect.TypeFor[encoding.BinaryAppender]()) {
 		f.put = func(dst []byte, v unsafe.Pointer) ([]byte, error) {

@@ -89,3 +89,43 @@ func TestValueEncodingGolden(t *testing.T) {
 	check(h, err, unsafe.Pointer(&zero), "0000000000000000"+"00"+"00"+"00000000"+"00"+"00"+"00"+"00"+
 		"00096e88f1ffffff"+"00000000"+"00000000"+"00"+"0100")
 }
+
+// TestKeyEncodingGolden holds the durable format of docs/formats/key-encoding.md in place.
+func TestKeyEncodingGolden(t *testing.T) {
+	check := func(k *Key, col Column, want string) {
+		t.Helper()
+		var s KeyScratch
+		c, err := k.Canon(col, &s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := hex.EncodeToString(c.Bytes(0)); got != want {
+			t.Errorf("%s: %s, want %s", k.Name, got, want)
+		}
+	}
+	type padded struct {
+		A int8
+		B int32
+	}
+	type words struct {
+		S string
+		N int16
+	}
+	type all struct {
+		T tag
+		B bool
+		C secret
+		I int
+		Z complex64
+	}
+	check(keyOf[int64](t), columnOf([]int64{-2}), "feffffffffffffff")
+	check(keyOf[uint](t), columnOf([]uint{5}), "0500000000000000")
+	check(keyOf[padded](t), columnOf([]padded{{1, 2}}), "0102000000")
+	check(keyOf[float64](t), columnOf([]float64{math.Copysign(0, -1)}), "0000000000000000")
+	check(keyOf[string](t), columnOf([]string{"ab"}), "6162")
+	check(keyOf[words](t), columnOf([]words{{"ab", 3}}), "0261620300")
+	check(keyOf[time.Time](t), columnOf([]time.Time{time.Unix(1, 2)}), "010000000000000002000000")
+	check(keyOf[tag](t), columnOf([]tag{{[]string{"a", "b"}}}), "612c62")
+	check(keyOf[all](t, WithCodec(putSecret, takeSecret)), columnOf([]all{{tag{[]string{"a"}}, true, secret{1, "x"}, -1, complex(1, 2)}}),
+		"0161"+"01"+"020278"+"ffffffffffffffff"+"0000803f00000040")
+}

@@ -39,7 +39,7 @@ func (l Layout) String() string {
 type Segment struct {
 	From, To uintptr
 	Len      uintptr // bytes of the fixed run; 0 for a string
-	IsString bool
+	IsString bool    // a string header, not a fixed run
 }
 
 // StringRefSize is the number of bytes that a string takes in a packed slot (an arena reference and a length, chosen
@@ -48,13 +48,13 @@ const StringRefSize = 16
 
 // Handle is what the engine knows of a type. It is immutable and may be shared by all goroutines.
 type Handle struct {
-	Type     reflect.Type
-	Name     string    // the type as users write it, for plans and errors
-	Size     uintptr   // bytes of a value in Go memory
-	Layout   Layout    // how a state table keeps it
-	Pointers bool      // Go memory holds pointers (frames clear it before reuse)
-	SlotSize uintptr   // bytes of a table slot: Fixed: Size; Text: packed part; Encoded: StringRefSize; all rounded up to 8
-	Segments []Segment // Text only: how to pack
+	Type     reflect.Type // the Go type
+	Name     string       // the type as users write it, for plans and errors
+	Size     uintptr      // bytes of a value in Go memory
+	Layout   Layout       // how a state table keeps it
+	Pointers bool         // Go memory holds pointers (frames clear it before reuse)
+	SlotSize uintptr      // bytes of a table slot: Fixed: Size; Text: packed part; Encoded: StringRefSize; all rounded up to 8
+	Segments []Segment    // Text only: how to pack
 	codec    codec
 	schema   *Schema
 }
@@ -70,6 +70,10 @@ type codec interface {
 	// allocate.
 	least() int
 }
+
+// EncodingVersion is the version of the value and key encodings, which docs/formats/value-encoding.md and
+// docs/formats/key-encoding.md describe. Snapshots record it.
+const EncodingVersion = 1
 
 // maxDepth bounds how deep pointers, slices, maps and interfaces nest in one value.
 const maxDepth = 10_000

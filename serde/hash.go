@@ -8,7 +8,10 @@ import (
 // The hash of a canonical key is a durable format: it decides key groups and so where state lives. docs/formats/key-hash.md
 // describes it byte for byte; golden values in the tests hold it in place.
 
-// Odd constants with about half of their bits set, from the fractional parts of pi.
+// KeyHashVersion is the version of the key hash. Snapshots record it.
+const KeyHashVersion = 1
+
+// Constants with about half of their bits set, from the fractional parts of pi.
 const (
 	hashC0 = 0x243f6a8885a308d3
 	hashC1 = 0x13198a2e03707345

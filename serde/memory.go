@@ -2,7 +2,6 @@ package serde
 
 import (
 	"encoding/binary"
-	"math/bits"
 	"runtime"
 	"unsafe"
 )
@@ -10,9 +9,6 @@ import (
 // bigEndian says that numbers in Go memory are not in the byte order of the encodings.
 const bigEndian = runtime.GOARCH == "s390x" || runtime.GOARCH == "ppc64" || runtime.GOARCH == "mips" ||
 	runtime.GOARCH == "mips64"
-
-// wordSize is the size of int, uint and uintptr in Go memory; all three are 8 bytes when encoded.
-const wordSize = bits.UintSize / 8
 
 // decodeError is the reason why bytes are not an encoding.
 type decodeError string

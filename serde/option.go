@@ -53,7 +53,6 @@ func WithCodec[T any](append func([]byte, T) ([]byte, error), read func([]byte) 
 				return n, err
 			},
 			assign: assignOf(t, func(dst, src unsafe.Pointer) { *(*T)(dst) = *(*T)(src) }),
-			fresh:  func() unsafe.Pointer { return unsafe.Pointer(new(T)) },
 		}
 		return nil
 	}
@@ -129,7 +128,6 @@ func Proto[M any](marshal func(M) ([]byte, error), unmarshal func([]byte, M) err
 				take: func(src []byte, v unsafe.Pointer) (int, error) {
 					return len(src), unmarshal(src, iface{ptr, v}.value().(M))
 				},
-				fresh: func() unsafe.Pointer { return reflect.New(elem).UnsafePointer() },
 			}
 		}})
 		return nil

@@ -11,46 +11,46 @@ import (
 type Kind uint8
 
 const (
-	Bool Kind = iota + 1
-	Int8
-	Int16
-	Int32
-	Int64 // int as well
-	Uint8
-	Uint16
-	Uint32
-	Uint64 // uint and uintptr as well
-	Float32
-	Float64
-	Complex64
-	Complex128
-	String
-	Time
-	Array     // Len times Elem
-	Slice     // of Elem
-	Pointer   // to Elem
-	Map       // Key to Elem
-	Struct    // Fields
-	Interface // one of Fields, which are named after their types
-	Custom    // bytes that user code makes: WithCodec, MarshalBinary, Proto; Name is the type's
-	Recursion // the schema Len levels up
+	Bool       Kind = iota + 1 // 1 byte, 0 or 1
+	Int8                       // 1 byte
+	Int16                      // 2 bytes, as all numbers little-endian
+	Int32                      // 4 bytes
+	Int64                      // 8 bytes; int as well
+	Uint8                      // 1 byte
+	Uint16                     // 2 bytes
+	Uint32                     // 4 bytes
+	Uint64                     // 8 bytes; uint and uintptr as well
+	Float32                    // 4 bytes
+	Float64                    // 8 bytes
+	Complex64                  // 8 bytes
+	Complex128                 // 16 bytes
+	String                     // a length and its bytes
+	Time                       // 16 bytes
+	Array                      // Len times Elem
+	Slice                      // of Elem
+	Pointer                    // to Elem
+	Map                        // Key to Elem
+	Struct                     // Fields
+	Interface                  // one of Fields, which are named after their types
+	Custom                     // bytes that user code makes: WithCodec, MarshalBinary, Proto; Name is the type's
+	Recursion                  // the schema Len levels up
 )
 
 // Schema is the shape of an encoding: what a snapshot keeps beside the bytes, so that a later program can read them by
 // field names. It knows no package paths and, except for Custom and Interface, no type names: those may change.
 type Schema struct {
-	Kind   Kind
-	Name   string
-	Len    int
-	Key    *Schema
-	Elem   *Schema
-	Fields []Field
+	Kind   Kind    // which of the other fields have a meaning
+	Name   string  // Custom only
+	Len    int     // Array and Recursion only
+	Key    *Schema // Map only
+	Elem   *Schema // Array, Slice, Pointer and Map only
+	Fields []Field // Struct and Interface only, in the order of the encoding
 }
 
 // Field is a field of a struct, or a type of a closed set.
 type Field struct {
-	Name   string
-	Schema *Schema
+	Name   string  // the tag `flott:"name"` or the Go name; of a type in a set its name, with a * for pointers
+	Schema *Schema // how it is encoded
 }
 
 // Fingerprint is a hash of the schema: two schemas are the same exactly if their fingerprints are, collisions aside. It
@@ -62,7 +62,7 @@ func (s *Schema) Fingerprint() uint64 {
 
 // String gives the schema in the notation that ParseSchema reads, close to Go's own:
 //
-//	struct{ID int64;Tags []string;At time;Next *^3}
+//	struct{ID int64;Tags []string;At time;Next *^2}
 func (s *Schema) String() string {
 	var b strings.Builder
 	s.write(&b)
