@@ -43,7 +43,6 @@ type arena struct {
 	cur     uint32   // the open chunk, if any (end > 0)
 	off     int
 	end     int
-	next    int           // size of the next chunk
 	total   int64         // bytes of chunks shared by records
 	live    int64         // bytes of records in them
 	free    [rooms]uint64 // first of a chain of free records by room, plus one; it goes through their first word
@@ -51,7 +50,7 @@ type arena struct {
 }
 
 func newArena(l *ledger, exposed bool) *arena {
-	return &arena{ledger: l, exposed: exposed, next: minChunk}
+	return &arena{ledger: l, exposed: exposed}
 }
 
 // at is the address of a record.
@@ -85,13 +84,12 @@ func (a *arena) make(n int) (ref, error) {
 		return r, nil
 	}
 	if a.off+room > a.end {
-		no, err := a.addChunk(max(a.next, room), false)
+		no, err := a.addChunk(max(a.chunkSize(), room), false)
 		if err != nil {
 			return 0, err
 		}
 		a.cur, a.off, a.end = no, 0, a.chunks[no].size
 		a.total += int64(a.end)
-		a.next = min(2*a.next, maxChunk)
 	}
 	r := ref(a.cur)<<refOffsetBits | ref(a.off>>3)
 	a.off += room
@@ -99,13 +97,13 @@ func (a *arena) make(n int) (ref, error) {
 	return r, nil
 }
 
-// put makes a record of b, which must not be empty.
-func (a *arena) put(b []byte) (ref, error) {
-	r, err := a.make(len(b))
-	if err == nil {
-		copyBytes(a.at(r), unsafe.Pointer(unsafe.SliceData(b)), uintptr(len(b)))
+// chunkSize keeps the open chunk small beside what the arena holds.
+func (a *arena) chunkSize() int {
+	size := minChunk
+	for size < maxChunk && int64(size) < a.live/4 {
+		size *= 2
 	}
-	return r, err
+	return size
 }
 
 func (a *arena) addChunk(size int, single bool) (uint32, error) {
@@ -166,7 +164,7 @@ func (a *arena) reset() {
 		}
 	}
 	a.free = [rooms]uint64{}
-	a.cur, a.off, a.end, a.next, a.total = 0, 0, 0, minChunk, 0
+	a.cur, a.off, a.end, a.total = 0, 0, 0, 0
 }
 
 // worthwhile says whether more than half of the arena is garbage.
@@ -180,10 +178,6 @@ func (a *arena) begin() {
 	}
 	a.free = [rooms]uint64{}
 	a.cur, a.off, a.end = 0, 0, 0
-	a.next = minChunk
-	for a.next < maxChunk && int64(a.next) < a.live/4 {
-		a.next *= 2
-	}
 }
 
 // move copies a record of n bytes out of a chunk that is being emptied; others stay.
@@ -219,5 +213,5 @@ func (a *arena) close() {
 			a.dropChunk(uint32(no))
 		}
 	}
-	*a = arena{ledger: a.ledger, exposed: a.exposed, next: minChunk}
+	*a = arena{ledger: a.ledger, exposed: a.exposed}
 }

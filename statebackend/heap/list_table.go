@@ -85,7 +85,7 @@ func (t *listTable) Append(i int, v unsafe.Pointer) error {
 	}
 	if err := t.push((*listHead)(t.slot[0]), b); err != nil {
 		if t.fresh[0] {
-			t.ix.remove(i)
+			t.ix.remove(i, t.slot[0])
 		}
 		return err
 	}
@@ -288,7 +288,7 @@ func (t *listTable) Has(i int) bool { return t.Count(i) > 0 }
 func (t *listTable) Delete(i int) error {
 	if head := t.head(i); head != nil {
 		t.free(head)
-		t.ix.remove(i)
+		t.ix.remove(i, unsafe.Pointer(head))
 	}
 	return nil
 }
@@ -334,7 +334,7 @@ func (t *listTable) MoveTo(i int, canonical []byte) error {
 	}
 	*head = listHead{}
 	t.ix.setSuffix(t.other)
-	t.ix.remove(i)
+	t.ix.remove(i, unsafe.Pointer(head))
 	return nil
 }
 

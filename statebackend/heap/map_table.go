@@ -140,7 +140,7 @@ func (t *mapTable) insert(i int, k unsafe.Pointer) (row unsafe.Pointer, fresh bo
 	}
 	if err != nil {
 		if made {
-			t.owners.remove(i)
+			t.owners.removeRow(t.owners.hashOf(i), owner)
 		}
 		return nil, false, err
 	}

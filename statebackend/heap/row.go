@@ -197,6 +197,7 @@ func (x *rowIndex) slotOf(row unsafe.Pointer, _ uint32) unsafe.Pointer {
 func (x *rowIndex) match(from int, hashes []uint64, out []unsafe.Pointer) []uint16 {
 	x.loadHomes(hashes)
 	x.candidates(hashes, out)
+	x.touchRows(out)
 	if x.width == 0 {
 		x.touchTexts(out)
 	}
@@ -222,11 +223,10 @@ func (x *rowIndex) loadHomes(hashes []uint64) {
 	}
 }
 
-// candidates finds the first row with each key's tag, nil if there is none, and touches it.
+// candidates finds the first row with each key's tag, nil if there is none.
 func (x *rowIndex) candidates(hashes []uint64, out []unsafe.Pointer) {
-	first, keyOff := x.first[:len(hashes)], x.keyOff
+	first := x.first[:len(hashes)]
 	out = out[:len(hashes)]
-	var sum byte
 	for i, h := range hashes {
 		w := first[i]
 		if w>>32 != tagOf(h) && w != 0 {
@@ -236,9 +236,18 @@ func (x *rowIndex) candidates(hashes []uint64, out []unsafe.Pointer) {
 			out[i] = nil
 			continue
 		}
-		row := x.rows.at(uint32(w) - 1)
-		sum += *(*byte)(unsafe.Add(row, keyOff))
-		out[i] = row
+		out[i] = x.rows.at(uint32(w) - 1)
+	}
+}
+
+// touchRows reads a byte of the key of each row. It is a loop of its own because the branches of candidates are often
+// mispredicted, which would end the overlap of these reads.
+func (x *rowIndex) touchRows(out []unsafe.Pointer) {
+	var sum byte
+	for _, row := range out {
+		if row != nil {
+			sum += *(*byte)(unsafe.Add(row, x.keyOff))
+		}
 	}
 	x.touched = sum
 }
@@ -448,15 +457,17 @@ func (x *rowIndex) splitPage(h uint64) error {
 	return nil
 }
 
-// remove removes key i of the run.
-func (x *rowIndex) remove(i int) bool {
+// remove implements index.
+func (x *rowIndex) remove(i int, slot unsafe.Pointer) {
 	h := x.hashOf(i)
-	row, id := x.locate(i, h)
-	if row == nil {
-		return false
+	row := unsafe.Add(slot, -int(x.slotOff))
+	mem, tag := x.dir[h>>(x.shift&63)], tagOf(h)
+	for pos := h; ; pos++ {
+		if w := word(mem, pos); w>>32 == tag && x.rows.at(uint32(w)-1) == row {
+			x.removeRow(h, uint32(w)-1)
+			return
+		}
 	}
-	x.removeRow(h, id)
-	return true
 }
 
 // removeRow removes a row whose key has hash h.

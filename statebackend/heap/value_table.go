@@ -14,7 +14,8 @@ type index interface {
 	slots(from, to int, out []unsafe.Pointer, fresh []bool) error
 	lookup(from, to int, out []unsafe.Pointer)
 	find(i int) unsafe.Pointer
-	remove(i int) bool
+	// remove removes key i, whose slot find gave.
+	remove(i int, slot unsafe.Pointer)
 	// parts is how many parts scan knows; new parts come at the end.
 	parts() int
 	// scan calls f for every entry of a part until f returns false.
@@ -40,20 +41,24 @@ type valueTable struct {
 	stamp uintptr // bytes before the value: 8 with a TTL
 	care  caretaker
 
-	ahead  statebackend.Lookahead
-	buf    []unsafe.Pointer // behind the lookahead
-	n      int              // keys of the run
-	asked  int              // accesses of this run that the lookahead did not answer
-	fillAt int              // fill the lookahead when asked reaches it
-	fills  int              // how often it was filled in this run
-	slot   [1]unsafe.Pointer
-	fresh  [1]bool
+	ahead   statebackend.Lookahead // slots with their times and in any layout
+	hidden  statebackend.Lookahead // the empty one that is shown if slots are not Go values
+	buf     []unsafe.Pointer       // behind the lookahead
+	n       int                    // keys of the run
+	asked   int                    // accesses of this run that the lookahead did not answer
+	fillAt  int                    // fill the lookahead when asked reaches it
+	fills   int                    // how often it was filled in this run
+	deletes int                    // of this run: each empties the lookahead
+	slot    [1]unsafe.Pointer
+	fresh   [1]bool
 }
 
 const (
 	stampBytes = 8
 	// eagerAsk is the number of single accesses that make a table look up the rest of the run.
 	eagerAsk = 8
+	// maxDeletes is the number of deletes in a run after which looking ahead is given up.
+	maxDeletes = 4
 )
 
 func newValueTable(st *store, spec *statebackend.TableSpec) (*valueTable, error) {
@@ -79,7 +84,12 @@ func (t *valueTable) spec() *statebackend.TableSpec { return &t.s }
 func (t *valueTable) Spec() *statebackend.TableSpec { return &t.s }
 
 // Lookahead implements statebackend.Table.
-func (t *valueTable) Lookahead() *statebackend.Lookahead { return &t.ahead }
+func (t *valueTable) Lookahead() *statebackend.Lookahead {
+	if t.cells.Layout == serde.Fixed && t.stamp == 0 {
+		return &t.ahead
+	}
+	return &t.hidden
+}
 
 // Len implements statebackend.Table.
 func (t *valueTable) Len() int { return t.ix.length() }
@@ -93,15 +103,18 @@ func (t *valueTable) SetNamespace(canonical []byte) {
 	t.forget()
 }
 
-// begin implements keeper. A table whose last run was worth a lookahead looks ahead at once.
+// begin implements keeper. A table whose last run was worth a lookahead looks ahead at once; one that lost it by deletes
+// doesn't try.
 func (t *valueTable) begin(n int) {
-	t.n = n
-	eager := t.fills > 0
-	t.forget()
-	t.asked, t.fills, t.fillAt = 0, 0, eagerAsk
-	if eager {
+	t.fillAt = eagerAsk
+	switch {
+	case t.deletes > maxDeletes:
+		t.fillAt = n + 1
+	case t.fills > 0:
 		t.fillAt = 1
 	}
+	t.forget()
+	t.n, t.asked, t.fills, t.deletes = n, 0, 0, 0
 }
 
 func (t *valueTable) forget() { t.ahead.Slots = t.ahead.Slots[:0] }
@@ -114,10 +127,7 @@ func (t *valueTable) close() {
 	t.forget()
 }
 
-func (t *valueTable) inPlace() bool { return t.cells.Layout == serde.Fixed && t.stamp == 0 }
-
-// fill looks up keys [i,n) of the run ahead. After each time in a run it waits longer: a function that deletes for every
-// element empties the lookahead as often.
+// fill looks up keys [i,n) of the run ahead. After each time in a run it waits longer.
 func (t *valueTable) fill(i int) {
 	t.fills++
 	t.fillAt = t.asked + eagerAsk<<(2*t.fills)
@@ -133,7 +143,41 @@ func (t *valueTable) fill(i int) {
 // worthFilling counts an access that the lookahead did not answer.
 func (t *valueTable) worthFilling(i int) bool {
 	t.asked++
-	return t.asked >= t.fillAt && len(t.ahead.Slots) == 0 && t.n-i >= eagerAsk && t.inPlace()
+	return t.asked >= t.fillAt && len(t.ahead.Slots) == 0 && t.n-i >= eagerAsk && t.deletes <= maxDeletes
+}
+
+// find gives the slot of key i or nil, from the lookahead if it can.
+func (t *valueTable) find(i int) unsafe.Pointer {
+	if i < len(t.ahead.Slots) {
+		if slot := t.ahead.Slots[i]; slot != nil {
+			return slot
+		}
+	}
+	if t.worthFilling(i) {
+		t.fill(i)
+		return t.ahead.Slots[i]
+	}
+	return t.ix.find(i)
+}
+
+// insert finds or inserts the slot of key i.
+func (t *valueTable) insert(i int, out []unsafe.Pointer, fresh []bool) error {
+	if i < len(t.ahead.Slots) || t.worthFilling(i) {
+		if len(t.ahead.Slots) == 0 {
+			t.fill(i)
+		}
+		if slot := t.ahead.Slots[i]; slot != nil {
+			out[0], fresh[0] = slot, false
+			return nil
+		}
+	}
+	if err := t.ix.slots(i, i+1, out, fresh); err != nil {
+		return err
+	}
+	if i < len(t.ahead.Slots) { // it is empty if the new entry moved others
+		t.ahead.Slots[i] = out[0]
+	}
+	return nil
 }
 
 // Slots implements statebackend.Table.
@@ -141,34 +185,16 @@ func (t *valueTable) Slots(from, to int, out []unsafe.Pointer, fresh []bool) err
 	if t.cells.Layout != serde.Fixed {
 		return t.errLayout("slots")
 	}
-	if to-from == 1 && t.stamp == 0 {
-		return t.slotAt(from, out, fresh)
+	var err error
+	if to-from == 1 {
+		err = t.insert(from, out, fresh)
+	} else {
+		err = t.ix.slots(from, to, out, fresh)
 	}
-	if err := t.ix.slots(from, to, out, fresh); err != nil {
-		return err
-	}
-	if t.stamp != 0 {
+	if err == nil && t.stamp != 0 {
 		t.stampSlots(out[:to-from], fresh[:to-from])
 	}
-	return nil
-}
-
-// slotAt is Slots for one key, kept in the lookahead.
-func (t *valueTable) slotAt(i int, out []unsafe.Pointer, fresh []bool) error {
-	if t.worthFilling(i) {
-		t.fill(i)
-	}
-	if i < len(t.ahead.Slots) && t.ahead.Slots[i] != nil {
-		out[0], fresh[0] = t.ahead.Slots[i], false
-		return nil
-	}
-	if err := t.ix.slots(i, i+1, out, fresh); err != nil {
-		return err
-	}
-	if i < len(t.ahead.Slots) {
-		t.ahead.Slots[i] = out[0]
-	}
-	return nil
+	return err
 }
 
 func (t *valueTable) errLayout(what string) error {
@@ -195,20 +221,13 @@ func (t *valueTable) Find(i int) unsafe.Pointer {
 	if t.cells.Layout != serde.Fixed {
 		return nil
 	}
-	if t.stamp != 0 {
-		value, _ := t.read(i)
-		return value
-	}
-	if t.worthFilling(i) {
-		t.fill(i)
-		return t.ahead.Slots[i]
-	}
-	return t.ix.find(i)
+	value, _ := t.read(i)
+	return value
 }
 
 // read finds the value of key i, stamping it if reads do; gone says that it has expired and must be removed after use.
 func (t *valueTable) read(i int) (value unsafe.Pointer, gone bool) {
-	slot := t.ix.find(i)
+	slot := t.find(i)
 	if slot == nil || t.stamp == 0 {
 		return slot, false
 	}
@@ -244,7 +263,7 @@ func (t *valueTable) Load(i int, v unsafe.Pointer) (bool, error) {
 
 // Save implements statebackend.Table.
 func (t *valueTable) Save(i int, v unsafe.Pointer) error {
-	if err := t.ix.slots(i, i+1, t.slot[:], t.fresh[:]); err != nil {
+	if err := t.insert(i, t.slot[:], t.fresh[:]); err != nil {
 		return err
 	}
 	slot := t.slot[0]
@@ -263,13 +282,13 @@ func (t *valueTable) wrap(verb string, err error) error {
 
 // Has implements statebackend.Table.
 func (t *valueTable) Has(i int) bool {
-	slot := t.ix.find(i)
+	slot := t.find(i)
 	return slot != nil && (t.stamp == 0 || !t.s.TTL.Expired(*(*int64)(slot), t.store.Now()))
 }
 
 // Delete implements statebackend.Table.
 func (t *valueTable) Delete(i int) error {
-	if slot := t.ix.find(i); slot != nil {
+	if slot := t.find(i); slot != nil {
 		t.remove(i, slot)
 	}
 	return nil
@@ -277,7 +296,8 @@ func (t *valueTable) Delete(i int) error {
 
 func (t *valueTable) remove(i int, slot unsafe.Pointer) {
 	t.cells.free(unsafe.Add(slot, t.stamp))
-	t.ix.remove(i)
+	t.ix.remove(i, slot)
+	t.deletes++
 	t.forget()
 }
 

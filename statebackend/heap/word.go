@@ -247,29 +247,24 @@ func (x *wordIndex) splitPage(h uint64) error {
 	return nil
 }
 
-// remove removes key i of the run.
-func (x *wordIndex) remove(i int) bool { return x.removeWord(x.src.widen()[i], x.src.hashes[i]) }
+// remove implements index.
+func (x *wordIndex) remove(i int, slot unsafe.Pointer) { x.removeAt(x.src.hashes[i], slot) }
 
-func (x *wordIndex) removeWord(k, h uint64) bool {
-	if k == 0 {
-		had := x.hasZero
+// removeAt removes the entry of a slot whose key has hash h.
+func (x *wordIndex) removeAt(h uint64, slot unsafe.Pointer) {
+	x.moved()
+	e := unsafe.Add(slot, -wordBytes)
+	if *(*uint64)(e) == 0 {
 		x.hasZero = false
 		clearBytes(x.zero, x.size)
-		x.moved()
-		return had
+		return
 	}
 	at := h >> (x.shift & 63)
 	mem := x.dir[at]
-	e, found := x.probe(mem, k, h)
-	if !found {
-		return false
-	}
-	x.moved()
 	x.pages[x.ids[at]].n--
 	x.n--
 	x.closeHole(mem, uint64((uintptr(e)-uintptr(mem))/x.size))
 	x.shrink()
-	return true
 }
 
 // closeHole empties the entry at position pos and restores the rule that an entry outside of its home group has only
@@ -365,8 +360,9 @@ func (x *wordIndex) sweep(part int, dead func(slot unsafe.Pointer) bool, release
 	for i := range list {
 		k := list[i]
 		h := x.key.HashOne(bytesAt(unsafe.Pointer(&list[i]), x.key.Width), x.seed)
-		release(x.search(k, h))
-		x.removeWord(k, h)
+		slot := x.search(k, h)
+		release(slot)
+		x.removeAt(h, slot)
 	}
 }
 

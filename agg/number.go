@@ -1,0 +1,48 @@
+package agg
+
+// Integer is what can be summed exactly.
+type Integer interface {
+	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uintptr
+}
+
+// Float is what can be summed with rounding.
+type Float interface {
+	~float32 | ~float64
+}
+
+// Number is what can be summed.
+type Number interface {
+	Integer | Float
+}
+
+// isInteger says whether N is an integer type: only they are exact however sums are grouped.
+func isInteger[N Number]() bool {
+	var half N = 1
+	return half/2 == 0
+}
+
+// Sum adds up what of selects. It wraps around on overflow.
+func Sum[T any, N Number](of func(T) N) Aggregate[T, N, N] { return sum[T, N]{of} }
+
+type sum[T any, N Number] struct{ of func(T) N }
+
+func (s sum[T, N]) Create() (n N)       { return n }
+func (s sum[T, N]) Add(acc *N, x T)     { *acc += s.of(x) }
+func (s sum[T, N]) Merge(acc, other *N) { *acc += *other }
+func (s sum[T, N]) Result(acc *N) N     { return *acc }
+func (s sum[T, N]) Regroupable() bool   { return isInteger[N]() }
+func (s sum[T, N]) Invertible() bool    { return isInteger[N]() }
+func (s sum[T, N]) Subtract(acc, o *N)  { *acc -= *o }
+
+// Count counts elements. It is passed without a call where T is known from the stream: Aggregate(agg.Count).
+func Count[T any]() Aggregate[T, int64, int64] { return count[T]{} }
+
+type count[T any] struct{}
+
+func (count[T]) Create() int64           { return 0 }
+func (count[T]) Add(acc *int64, _ T)     { *acc++ }
+func (count[T]) Merge(acc, other *int64) { *acc += *other }
+func (count[T]) Result(acc *int64) int64 { return *acc }
+func (count[T]) Regroupable() bool       { return true }
+func (count[T]) Invertible() bool        { return true }
+func (count[T]) Subtract(acc, o *int64)  { *acc -= *o }
