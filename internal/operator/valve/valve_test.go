@@ -13,7 +13,8 @@ func wm(t int64) frame.Mark { return frame.Mark{Kind: frame.Watermark, Value: t}
 // play sends marks, given as channel and mark, and returns what came out.
 func play(stepper interface {
 	Step(int, frame.Mark) Actions
-}, steps ...any) string {
+}, steps ...any,
+) string {
 	var out []string
 	for i := 0; i < len(steps); i += 2 {
 		m := frame.Mark{}
