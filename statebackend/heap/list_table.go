@@ -100,7 +100,10 @@ func (t *listTable) encode(v unsafe.Pointer) ([]byte, error) {
 	}
 	if t.h.Layout == serde.Fixed {
 		b = append(b, bytesAt(v, t.h.Size)...)
-		t.store.buf = b
+		if len(b) == 0 {
+			b = append(b, 0) // each element takes room, or nothing would show how many there are
+		}
+		t.store.buf = b[:0]
 		return b, nil
 	}
 	at := len(b)
@@ -192,7 +195,7 @@ func (t *listTable) payload(p unsafe.Pointer) (b []byte, n uintptr) {
 		size = uintptr(*(*uint32)(unsafe.Add(p, n)))
 		n += lengthBytes
 	}
-	return bytesAt(unsafe.Add(p, n), size), n + size
+	return bytesAt(unsafe.Add(p, n), size), max(n+size, 1)
 }
 
 func (t *listTable) load(payload []byte, v unsafe.Pointer) error {
