@@ -39,27 +39,39 @@ const (
 // Spec is what a Strategy describes, for the engine's drivers. At most one of Millis, Pointer, Assign and AssignPointer
 // is set; without any, elements keep their timestamps.
 type Spec[T any] struct {
-	Millis        func(x T) int64
-	Pointer       func(x *T) int64
-	Assign        func(x T, record int64) int64
+	// Millis takes the timestamp (ms) out of the element.
+	Millis func(x T) int64
+	// Pointer is Millis without a copy of the element.
+	Pointer func(x *T) int64
+	// Assign sees the timestamp that the element has so far as well, math.MinInt64 if none.
+	Assign func(x T, record int64) int64
+	// AssignPointer is Assign without a copy of the element.
 	AssignPointer func(x *T, record int64) int64
 
-	Kind       Kind
-	Distance   int64 // Bounded: watermark = highest timestamp - Distance, ms
-	Ascending  bool  // Bounded: timestamps should not fall
-	Violation  Violation
+	// Kind says which of the following fields make the watermarks.
+	Kind Kind
+	// Distance is how far (ms) a Bounded watermark stays behind the highest timestamp.
+	Distance int64
+	// Ascending: the timestamps of a Bounded strategy should not fall; Violation is what happens if they do.
+	Ascending bool
+	// Violation has a meaning with Ascending only.
+	Violation Violation
+	// PerElement is the function of that kind.
 	PerElement func(x *T, ms int64) (watermark int64, ok bool)
-	Generator  func() Generator[T]
+	// Generator makes the generator of one subtask, for Custom.
+	Generator func() Generator[T]
 
-	Idleness  int64 // ms; 0: none
+	// Idleness is the time (ms) without an element after which a subtask is idle; 0: never.
+	Idleness int64
+	// Alignment is the group of sources that wait for each other.
 	Alignment Alignment
 }
 
 // Alignment is a group of sources that wait for each other. Without a Group there is none.
 type Alignment struct {
-	Group    string
-	MaxDrift int64 // ms
-	Interval int64 // ms
+	Group    string // its name in the job
+	MaxDrift int64  // how far (ms) a source may be ahead of the slowest
+	Interval int64  // ms between two comparisons
 }
 
 // Violation is what happens when the timestamps of an ascending strategy fall.
