@@ -120,3 +120,82 @@ func BenchmarkCodec(b *testing.B) {
 		}
 	})
 }
+
+func BenchmarkHashOne(b *testing.B) {
+	k, err := KeyOf[int64]()
+	if err != nil {
+		b.Fatal(err)
+	}
+	key := []byte("12345678")
+	sum := uint64(0)
+	b.Run("HashOne", func(b *testing.B) {
+		for b.Loop() {
+			sum += k.HashOne(key, 42)
+		}
+	})
+	h := k.Hasher(42)
+	b.Run("Hasher", func(b *testing.B) {
+		for b.Loop() {
+			sum += h.One(key)
+		}
+	})
+}
+
+func BenchmarkColumn(b *testing.B) {
+	h, err := Of[bid]()
+	if err != nil {
+		b.Fatal(err)
+	}
+	var values [benchRun]bid
+	for i := range values {
+		values[i] = bid{1, 2, 3.5, "channel", "https://example.com/item/1", 99, true}
+	}
+	col := Column{unsafe.Pointer(&values[0]), benchRun, unsafe.Sizeof(values[0])}
+	buf, err := h.AppendColumn(nil, col)
+	if err != nil {
+		b.Fatal(err)
+	}
+	perValue := func(b *testing.B) {
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchRun, "ns/value")
+	}
+	b.Run("append", func(b *testing.B) {
+		for b.Loop() {
+			buf, _ = h.AppendColumn(buf[:0], col)
+		}
+		perValue(b)
+	})
+	b.Run("read", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := h.ReadColumn(buf, col); err != nil {
+				b.Fatal(err)
+			}
+		}
+		perValue(b)
+	})
+}
+
+func BenchmarkEncodeMap(b *testing.B) {
+	h, err := Of[map[string]int64]()
+	if err != nil {
+		b.Fatal(err)
+	}
+	v := map[string]int64{}
+	for i := range 10 {
+		v[fmt.Sprint("key", i)] = int64(i)
+	}
+	var buf []byte
+	b.Run("append", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			buf, _ = h.Append(buf[:0], unsafe.Pointer(&v))
+		}
+	})
+	b.Run("read", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := h.Read(buf, unsafe.Pointer(&v)); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

@@ -22,7 +22,7 @@ func compileHandle(t reflect.Type, s *settings) (*Handle, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Handle{Type: t, Name: t.String(), codec: cd, schema: c.schema(t, nil)}
+	h := &Handle{Type: t, Name: t.String(), codec: cd, schema: c.schema(t, nil), settings: s}
 	h.place()
 	return h, nil
 }

@@ -28,6 +28,10 @@ func FuzzReadEverything(f *testing.F) {
 		if err != nil {
 			return
 		}
+		over := skip{enclosed{Schema: h.Schema()}}
+		if skipped, err := over.read(b, nil, maxDepth); err != nil || skipped != n {
+			t.Fatalf("read %d bytes, skipped %d: %v", n, skipped, err)
+		}
 		first, err := h.Append(nil, unsafe.Pointer(&v))
 		if err != nil {
 			t.Fatal(err)

@@ -1,6 +1,6 @@
 // Package serde knows Go types: it compiles a type once, when a stream or a state is declared, into a handle (layout,
-// copy, equality, codec) and, for key types, into a canonical encoding with a run-wise hash kernel. Nothing here uses
-// reflection per element. It owns no stream, state or file; stream, state and connectors call it at graph time, the
+// copy, equality, codec) and, for key types, into a canonical encoding with a run-wise hash kernel. Except for maps,
+// into which Go has no other way, nothing here uses reflection per element. It owns no stream, state or file; stream, state and connectors call it at graph time, the
 // engine calls the compiled handles at run time.
 package serde
 
@@ -57,6 +57,7 @@ type Handle struct {
 	Segments []Segment    // Text only: how to pack
 	codec    codec
 	schema   *Schema
+	settings *settings
 }
 
 // codec encodes and decodes the value at an address. Depth counts down at every pointer, slice, map and interface, so
@@ -98,6 +99,46 @@ func (h *Handle) Append(dst []byte, v unsafe.Pointer) ([]byte, error) {
 		return out, fmt.Errorf("serde: encode %s: %w", h.Name, err)
 	}
 	return out, nil
+}
+
+// AppendColumn appends the encodings of all values of a column, one after the other.
+func (h *Handle) AppendColumn(dst []byte, c Column) ([]byte, error) {
+	if n := h.plainWidth(); n > 0 && c.Stride == n {
+		return append(dst, bytesAt(c.P, n*uintptr(c.N))...), nil
+	}
+	for i := range c.N {
+		var err error
+		if dst, err = h.codec.append(dst, c.At(i), maxDepth); err != nil {
+			return dst, fmt.Errorf("serde: encode %s, value %d of %d: %w", h.Name, i, c.N, err)
+		}
+	}
+	return dst, nil
+}
+
+// ReadColumn decodes as many values as the column has from the front of src and reports how many bytes they took. It
+// holds to the contract of Read.
+func (h *Handle) ReadColumn(src []byte, c Column) (int, error) {
+	if n := h.plainWidth(); n > 0 && c.Stride == n && uintptr(len(src))/n >= uintptr(c.N) {
+		return copy(bytesAt(c.P, n*uintptr(c.N)), src), nil
+	}
+	pos := 0
+	for i := range c.N {
+		n, err := h.codec.read(src[pos:], c.At(i), maxDepth)
+		pos += n
+		if err != nil {
+			return pos, fmt.Errorf("serde: decode %s, value %d of %d: %w", h.Name, i, c.N, err)
+		}
+	}
+	return pos, nil
+}
+
+// plainWidth is the size of a value whose Go memory is its encoding; 0 for others.
+func (h *Handle) plainWidth() uintptr {
+	p, ok := h.codec.(*program)
+	if ok && !bigEndian && len(p.enc) == 1 && p.enc[0].op <= opRaw8 && p.enc[0].n == h.Size {
+		return h.Size
+	}
+	return 0
 }
 
 // Read decodes one value from the front of src into the memory at v and reports how many bytes it took. The value

@@ -71,38 +71,53 @@ func (h hashKeys) bytes(p unsafe.Pointer, n int) uint64 {
 	return hashKeys{s, h.s1}.pair(a, b)
 }
 
-// Hash writes one 64-bit hash per key to out, which must have room for c.N. Hashes with different seeds are unrelated;
-// for one seed they never change, in any process and version. High and low bits are equally good.
-func (k *Key) Hash(c *Canon, seed uint64, out []uint64) {
-	h := keysOfSeed(seed)
+// Hasher hashes canonical keys of one key type with one seed. It is a value: copy it where it is used.
+type Hasher struct {
+	keys  hashKeys
+	width uintptr
+}
+
+// Hasher gives the hash function for a seed. Hashes with different seeds are unrelated; for one seed they never change, in
+// any process and version. High and low bits are equally good.
+func (k *Key) Hasher(seed uint64) Hasher { return Hasher{keys: keysOfSeed(seed), width: k.Width} }
+
+// Hash writes one 64-bit hash per key to out, which must have room for c.N.
+func (k *Key) Hash(c *Canon, seed uint64, out []uint64) { k.Hasher(seed).Run(c, out) }
+
+// HashOne gives the hash that Hash gives for one canonical key. Who hashes many keeps a Hasher.
+func (k *Key) HashOne(b []byte, seed uint64) uint64 { return k.Hasher(seed).One(b) }
+
+// Run writes one hash per key to out, which must have room for c.N.
+func (h Hasher) Run(c *Canon, out []uint64) {
+	keys := h.keys
 	out = out[:c.N]
 	switch c.Width {
 	case 0:
 		for i, s := range c.Text[:len(out)] {
-			out[i] = h.bytes(unsafe.Pointer(unsafe.StringData(s)), len(s))
+			out[i] = keys.bytes(unsafe.Pointer(unsafe.StringData(s)), len(s))
 		}
 	case 8:
-		h.words(c, out)
+		keys.words(c, out)
 	case 4:
 		for i := range out {
-			out[i] = h.word(uint64(load32(c.at(i))))
+			out[i] = keys.word(uint64(load32(c.at(i))))
 		}
 	case 2:
 		for i := range out {
-			out[i] = h.word(uint64(load16(c.at(i))))
+			out[i] = keys.word(uint64(load16(c.at(i))))
 		}
 	case 1:
 		for i := range out {
-			out[i] = h.word(uint64(*(*byte)(c.at(i))))
+			out[i] = keys.word(uint64(*(*byte)(c.at(i))))
 		}
 	case 16:
 		for i := range out {
 			p := c.at(i)
-			out[i] = h.pair(load64(p), load64(unsafe.Add(p, 8)))
+			out[i] = keys.pair(load64(p), load64(unsafe.Add(p, 8)))
 		}
 	default:
 		for i := range out {
-			out[i] = h.bytes(c.at(i), int(c.Width))
+			out[i] = keys.bytes(c.at(i), int(c.Width))
 		}
 	}
 }
@@ -120,24 +135,23 @@ func (h hashKeys) words(c *Canon, out []uint64) {
 	}
 }
 
-// HashOne gives the hash that Hash gives for one canonical key.
-func (k *Key) HashOne(b []byte, seed uint64) uint64 {
-	h := keysOfSeed(seed)
+// One gives the hash of one canonical key.
+func (h Hasher) One(b []byte) uint64 {
 	p := unsafe.Pointer(unsafe.SliceData(b))
-	if k.Width == 0 || uintptr(len(b)) != k.Width {
-		return h.bytes(p, len(b))
+	if h.width == 0 || uintptr(len(b)) != h.width {
+		return h.keys.bytes(p, len(b))
 	}
-	switch k.Width {
+	switch h.width {
 	case 8:
-		return h.word(load64(p))
+		return h.keys.word(load64(p))
 	case 4:
-		return h.word(uint64(load32(p)))
+		return h.keys.word(uint64(load32(p)))
 	case 2:
-		return h.word(uint64(load16(p)))
+		return h.keys.word(uint64(load16(p)))
 	case 1:
-		return h.word(uint64(*(*byte)(p)))
+		return h.keys.word(uint64(*(*byte)(p)))
 	case 16:
-		return h.pair(load64(p), load64(unsafe.Add(p, 8)))
+		return h.keys.pair(load64(p), load64(unsafe.Add(p, 8)))
 	}
-	return h.bytes(p, len(b))
+	return h.keys.bytes(p, len(b))
 }

@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// slice is the codec of []T: 0 for nil, or 1 + the length, and the elements. Elements that take no bytes but have memory
-// (all their fields are blank) take one byte each, so that a length can always be checked against what follows.
+// slice is the codec of []T: 0 for nil, or 1 + the length, and the elements. Elements that would take no bytes take one
+// byte each, so that a length can always be checked against what follows.
 type slice struct {
 	typ   reflect.Type
 	size  uintptr // of an element
@@ -19,6 +19,8 @@ type sliceHeader struct {
 	p        unsafe.Pointer
 	len, cap int
 }
+
+const errFiller = decodeError("an element without bytes is not 0")
 
 // expansion is how many bytes of Go memory a decoder allocates at once for each byte that is left to decode.
 const expansion = 64
@@ -50,9 +52,6 @@ func (s *slice) append(dst []byte, v unsafe.Pointer, depth int) ([]byte, error) 
 		return dst, errDepth
 	}
 	dst = appendUvarint(dst, uint64(h.len)+1)
-	if s.size == 0 && s.codec.least() == 0 {
-		return dst, nil
-	}
 	if w := s.whole(encSteps); w != nil && !bigEndian {
 		return append(dst, bytesAt(h.p, uintptr(h.len)*s.size)...), nil
 	}
@@ -82,18 +81,10 @@ func (s *slice) read(src []byte, v unsafe.Pointer, depth int) (int, error) {
 	if depth == 0 {
 		return pos, errDepth
 	}
-	least := s.codec.least()
-	filler := least == 0 && s.size > 0
-	if filler {
-		least = 1
-	}
-	n, err := checkCount(count-1, least, len(src)-pos)
+	filler := s.codec.least() == 0
+	n, err := checkCount(count-1, max(s.codec.least(), 1), len(src)-pos)
 	if err != nil {
 		return pos, err
-	}
-	if least == 0 {
-		*h = s.make(n)
-		return pos, nil
 	}
 	if w := s.whole(encSteps); w != nil && !bigEndian {
 		*h = s.make(n)
@@ -109,8 +100,8 @@ func (s *slice) read(src []byte, v unsafe.Pointer, depth int) (int, error) {
 			*h, room = s.grow(*h, n)
 		}
 		if filler {
-			if len(src) == pos || src[pos] != 0 {
-				return pos, errTruncated
+			if src[pos:][0] != 0 {
+				return pos, errFiller
 			}
 			pos++
 		}
@@ -165,7 +156,7 @@ func (s *slice) equal(a, b unsafe.Pointer, depth int) bool {
 	if (x.p == nil) != (y.p == nil) || x.len != y.len {
 		return false
 	}
-	if x.p == nil || s.size == 0 && s.codec.least() == 0 {
+	if x.p == nil || x.p == y.p && s.whole(cmpSteps) != nil {
 		return true
 	}
 	if s.whole(cmpSteps) != nil {
