@@ -8,7 +8,7 @@ import (
 
 // Globals checks that no package outside cmd has an init function, and that no package has a variable that can change.
 // What is allowed is constant in all but Go's syntax:
-//   - error sentinels: var ErrX = errors.New(...)
+//   - error sentinels: var ErrX = errors.New(...), or another package's sentinel under a name that users can reach
 //   - interface guards: var _ I = ...
 //   - embedded files
 //   - immutable handles (a compiled regexp, a CRC table, a reflect.Type: see immutable), never assigned again
@@ -83,6 +83,8 @@ func constantInSpirit(f *File, name string, value ast.Expr, written map[string]b
 			return strings.HasPrefix(name, "Err") || strings.HasPrefix(name, "err")
 		}
 		return immutable(callee)
+	case *ast.SelectorExpr:
+		return strings.HasPrefix(name, "Err") && strings.HasPrefix(value.Sel.Name, "Err")
 	case *ast.CompositeLit:
 		array, ok := value.Type.(*ast.ArrayType)
 		return ok && array.Len != nil && !ast.IsExported(name)

@@ -30,12 +30,14 @@ func Ranks() []Rank {
 		{"state", "F1", "the handles that user code holds, opened on a backend's tables"},
 		{"process", "F1", "processors see state, timers and outputs"},
 		{"connector", "F1", "the source and sink contracts"},
+		{"connector/file", "side", "how files are found, cut and read; the formats stand on it"},
 		{"connector/*", "side", "the connectors: F0 and F1 only, never the engine"},
 		{"checkpoint", "F1", "the snapshot container"},
 		{"storage/*", "side", "where snapshots lie: F0 and F1 only, never the engine"},
 		{"window", "F1", "assigners, triggers, evictors; above state, which triggers use"},
 
 		{"internal/operator", "F2", "the operator contract"},
+		{"internal/operator/timers", "F2", "the timer service that keyed drivers own"},
 		{"internal/operator/*", "F2", "typed drivers, each alone: none imports another"},
 		{"internal/graph", "F2", "the logical graph: nodes hold constructors of operators"},
 

@@ -173,6 +173,10 @@ import (
 
 var ErrGood = errors.New("x")
 
+var ErrBad = errors.ErrUnsupported
+
+var borrowed = errors.ErrUnsupported
+
 var _ error = (*fault)(nil)
 
 //go:embed x.txt
@@ -210,7 +214,7 @@ func f() int {
 `,
 	})
 	var want []string
-	for _, name := range []string{"changed", "reassigned", "notAnError", "pool", "table", "counter", "a", "b"} {
+	for _, name := range []string{"changed", "reassigned", "notAnError", "borrowed", "pool", "table", "counter", "a", "b"} {
 		want = append(want, "package-level variable "+name+":")
 	}
 	want = append(want, "init function")
