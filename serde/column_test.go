@@ -27,8 +27,8 @@ func checkColumn[T any](t *testing.T, plain bool, values ...T) {
 		t.Fatalf("%s: %x one by one, %x as a column, %v", h.Name, one, all, err)
 	}
 	type spaced struct {
-		pad bool
-		v   T
+		_ bool
+		v T
 	}
 	out := make([]spaced, len(values))
 	back := make([]T, len(values))
@@ -62,7 +62,7 @@ func TestColumnsAreTheirValuesOneByOne(t *testing.T) {
 	checkColumn(t, true, packedKey{1, 2, 3}, packedKey{4, 5, 6})
 	checkColumn(t, true, [100]int16{1}, [100]int16{2})
 	checkColumn(t, false, true, false)
-	checkColumn(t, false, paddedKey{1, 2, 3}, paddedKey{4, 5, 6})
+	checkColumn(t, false, pair[int8, int32]{1, 2}, pair[int8, int32]{3, 4})
 	checkColumn(t, false, "a", "", "bc")
 	checkColumn(t, false, []string{"a"}, nil, []string{})
 	checkColumn[event](t, false, click{1, 2}, nil, nothing{})
