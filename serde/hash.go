@@ -99,9 +99,7 @@ func (h Hasher) Run(c *Canon, out []uint64) {
 	case 8:
 		keys.words(c, out)
 	case 4:
-		for i := range out {
-			out[i] = keys.word(uint64(load32(c.at(i))))
-		}
+		keys.halves(c, out)
 	case 2:
 		for i := range out {
 			out[i] = keys.word(uint64(load16(c.at(i))))
@@ -111,10 +109,7 @@ func (h Hasher) Run(c *Canon, out []uint64) {
 			out[i] = keys.word(uint64(*(*byte)(c.at(i))))
 		}
 	case 16:
-		for i := range out {
-			p := c.at(i)
-			out[i] = keys.pair(load64(p), load64(unsafe.Add(p, 8)))
-		}
+		keys.pairs(c, out)
 	default:
 		for i := range out {
 			out[i] = keys.bytes(c.at(i), int(c.Width))
@@ -132,6 +127,34 @@ func (h hashKeys) words(c *Canon, out []uint64) {
 	}
 	for i := range out {
 		out[i] = h.word(load64(c.at(i)))
+	}
+}
+
+// halves is the loop of 4-byte keys.
+func (h hashKeys) halves(c *Canon, out []uint64) {
+	if c.Stride == 4 && uintptr(c.P)%4 == 0 && !bigEndian {
+		for i, w := range unsafe.Slice((*uint32)(c.P), len(out)) {
+			out[i] = h.word(uint64(w))
+		}
+		return
+	}
+	for i := range out {
+		out[i] = h.word(uint64(load32(c.at(i))))
+	}
+}
+
+// pairs is the loop of 16-byte keys.
+func (h hashKeys) pairs(c *Canon, out []uint64) {
+	if c.Stride == 16 && uintptr(c.P)%8 == 0 && !bigEndian {
+		words := unsafe.Slice((*[2]uint64)(c.P), len(out))
+		for i := range words {
+			out[i] = h.pair(words[i][0], words[i][1])
+		}
+		return
+	}
+	for i := range out {
+		p := c.at(i)
+		out[i] = h.pair(load64(p), load64(unsafe.Add(p, 8)))
 	}
 }
 

@@ -128,6 +128,8 @@ func TestKeysComeBackFromTheirCanonicalForm(t *testing.T) {
 	checkKeys(t, 1, true, []bool{false, true})
 	checkKeys(t, 1, true, []int8{-1, 1})
 	checkKeys(t, 16, true, []uuid{{1}, {15: 1}})
+	checkKeys(t, 4, true, [][4]byte{{1}, {3: 1}})
+	checkKeys(t, 16, true, [][2]uint64{{1}, {1: 1}})
 	checkKeys(t, 16, true, []packedKey{{1, 2, 3}, {1, 3, 2}})
 	checkKeys(t, 20, false, []paddedKey{{1, 2, 3}, {1, 2, 4}, {1, 3, 3}, {2, 2, 3}})
 	checkKeys(t, 8, false, []float64{0, 1, math.Inf(1), -1, 5e-324})
