@@ -33,14 +33,12 @@ func (o oracle) due(upTo int64) []string {
 
 // script is a random run of operations against the oracle.
 type script struct {
-	t     *testing.T
-	rnd   *rand.Rand
-	s     *Service
-	want  oracle
-	fired []string
-	last  int64
-	keys  []string
-	ns    []string
+	t    *testing.T
+	rnd  *rand.Rand
+	s    *Service
+	want oracle
+	keys []string
+	ns   []string
 }
 
 func hashOf(key string) uint64 {
@@ -53,7 +51,7 @@ func hashOf(key string) uint64 {
 
 func newScript(t *testing.T, seed uint64) *script {
 	rnd := rand.New(rand.NewPCG(seed, 7))
-	x := &script{t: t, rnd: rnd, want: oracle{}, last: math.MinInt64}
+	x := &script{t: t, rnd: rnd, want: oracle{}}
 	for i := range 12 {
 		x.keys = append(x.keys, strings.Repeat(string(rune('a'+i)), rnd.IntN(60)))
 	}
@@ -99,26 +97,23 @@ func (x *script) remove() {
 		return
 	}
 	names := slices.Sorted(maps.Keys(x.want))
-	for _, n := range names[x.rnd.IntN(len(names)):] {
-		at := x.want[n]
-		var key, ns string
-		if _, err := fmt.Sscanf(n, "%q %q", &key, &ns); err != nil {
-			x.t.Fatal(err)
-		}
-		if !x.s.Delete(process.EventTime, []byte(key), hashOf(key), []byte(ns), at) {
-			x.t.Fatalf("delete %s: not there", n)
-		}
-		delete(x.want, n)
-		if x.s.Delete(process.EventTime, []byte(key), hashOf(key), []byte(ns), at) {
-			x.t.Fatalf("delete %s twice", n)
-		}
-		return
+	n := names[x.rnd.IntN(len(names))]
+	at := x.want[n]
+	var key, ns string
+	if _, err := fmt.Sscanf(n, "%q %q", &key, &ns); err != nil {
+		x.t.Fatal(err)
+	}
+	if !x.s.Delete(process.EventTime, []byte(key), hashOf(key), []byte(ns), at) {
+		x.t.Fatalf("delete %s: not there", n)
+	}
+	delete(x.want, n)
+	if x.s.Delete(process.EventTime, []byte(key), hashOf(key), []byte(ns), at) {
+		x.t.Fatalf("delete %s twice", n)
 	}
 }
 
 // advance moves the watermark; calls register and delete more.
 func (x *script) advance(to int64) {
-	x.last = math.MinInt64
 	err := x.s.AdvanceWatermark(to, func(key []byte, hash uint64, ns []byte, at int64) error {
 		k, sp := string(key), string(ns)
 		n := name(k, sp, at)

@@ -2,6 +2,7 @@ package timers
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -253,6 +254,68 @@ func TestRangeShowsTimersByKeyGroup(t *testing.T) {
 	})
 	if err != nil || n != 1000 {
 		t.Fatalf("%d timers shown (%v), want 1000", n, err)
+	}
+}
+
+func TestRangeAndForEachEndWithTheFirstError(t *testing.T) {
+	s := New(Options{Callbacks: &operator.Callbacks{}})
+	for i := range uint64(10) {
+		s.Register(process.EventTime, binary.LittleEndian.AppendUint64(nil, i), i, nil, int64(i))
+	}
+	stop, calls := errors.New("stop"), 0
+	err := s.Range(process.EventTime, 1, func(uint64) int { return 0 }, func(int, Timer) error { calls++; return stop })
+	if !errors.Is(err, stop) || calls != 1 {
+		t.Errorf("Range: %v after %d calls", err, calls)
+	}
+	err = s.ForEach(process.EventTime, func([]byte, uint64, []byte, int64) error { calls++; return stop })
+	if !errors.Is(err, stop) || calls != 2 {
+		t.Errorf("ForEach: %v after %d calls", err, calls-1)
+	}
+}
+
+func TestFailedProcessingTimeCallIsReturned(t *testing.T) {
+	callbacks, stop := &operator.Callbacks{}, errors.New("stop")
+	s := New(Options{Callbacks: callbacks, OnProcessingTime: func([]byte, uint64, []byte, int64) error { return stop }})
+	s.Register(process.ProcessingTime, []byte("k"), 1, nil, 5)
+	s.Register(process.ProcessingTime, []byte("k"), 1, nil, 6)
+	if err := callbacks.Run(10); !errors.Is(err, stop) || s.Count(process.ProcessingTime) != 1 {
+		t.Errorf("%v, %d timers left; want stop and 1", err, s.Count(process.ProcessingTime))
+	}
+	eventTimes(t, s, 3, nil)
+	s.Register(process.EventTime, []byte("k"), 1, nil, 1)
+	if err := s.AdvanceWatermark(3, func([]byte, uint64, []byte, int64) error { return stop }); !errors.Is(err, stop) {
+		t.Errorf("overdue timer: %v", err)
+	}
+}
+
+// Memory is used again: ten times the timers, one after the other, take no more.
+func TestMemoryIsUsedAgain(t *testing.T) {
+	s := New(Options{Callbacks: &operator.Callbacks{}})
+	if s.MemoryBytes() != 0 {
+		t.Fatalf("%d bytes without a timer", s.MemoryBytes())
+	}
+	long := make([]byte, 5000)
+	round := func(w int64) {
+		for i := range uint64(20_000) {
+			key := binary.LittleEndian.AppendUint64(nil, i)
+			s.Register(process.EventTime, key, fold(i, mixA), long[:i%50], w+int64(i%1000))
+		}
+		s.Register(process.EventTime, long, 1, nil, w)
+		if got := len(eventTimes(t, s, w+1000, nil)); got != 20_001 {
+			t.Fatalf("%d timers fired", got)
+		}
+	}
+	round(1_000_000)
+	round(2_000_000)
+	held := s.MemoryBytes()
+	if held < 20_000*64 {
+		t.Errorf("%d bytes for 20,000 timers", held)
+	}
+	for w := int64(3); w < 20; w++ {
+		round(w * 1_000_000)
+	}
+	if now := s.MemoryBytes(); now > held*11/10 {
+		t.Errorf("%d bytes, %d after the first rounds", now, held)
 	}
 }
 

@@ -8,9 +8,6 @@ type Actions struct {
 	n     int
 }
 
-// Len is the number of marks.
-func (a *Actions) Len() int { return a.n }
-
 // Marks lends the marks in the order in which they must be sent; their positions are 0.
 func (a *Actions) Marks() []frame.Mark { return a.marks[:a.n] }
 

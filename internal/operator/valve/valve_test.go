@@ -109,6 +109,38 @@ func TestIdleInputDoesNotHoldBackTheOther(t *testing.T) {
 	check(t, play(c, 1, 35), "[watermark 35]")
 }
 
+// Before 1.14: the idle input holds the other, and nothing is flushed.
+func TestHoldIdleTakesTheMinimumOfAll(t *testing.T) {
+	c := NewCombined(2, HoldIdle)
+	check(t, play(c, 0, 20, 1, 10, 1, frame.Idle), "[watermark 10]")
+	check(t, play(c, 0, 30, 0, frame.Idle), "[idle]")
+	if c.Held() != 1 || !c.IsIdle() || c.Input(1) != (Channel{Watermark: 10, Idle: true}) {
+		t.Errorf("held by %d, idle: %v, input %+v", c.Held(), c.IsIdle(), c.Input(1))
+	}
+	check(t, play(c, 1, 40), "[]")
+	check(t, play(c, 1, frame.Active, 1, 25), "[active watermark 25]")
+	check(t, play(c, 1, wm(frame.MaxWatermark)), "[watermark 30 idle]")
+	check(t, play(c, 0, wm(frame.MaxWatermark)), fmt.Sprintf("[active watermark %d]", int64(frame.MaxWatermark)))
+	if c.Held() != -1 || c.Input(0) != (Channel{Watermark: frame.MaxWatermark}) {
+		t.Errorf("held by %d, input %+v", c.Held(), c.Input(0))
+	}
+}
+
+func TestOtherMarksAreNotTheValves(t *testing.T) {
+	for _, s := range []interface {
+		Step(int, frame.Mark) Actions
+	}{New(1), NewCombined(1, ReleaseIdle)} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%T took a barrier", s)
+				}
+			}()
+			s.Step(0, frame.Mark{Kind: frame.Barrier})
+		}()
+	}
+}
+
 func TestHeldNamesTheChannelFurthestBehind(t *testing.T) {
 	v := New(3)
 	play(v, 0, 10, 1, 7, 2, 9)
@@ -143,8 +175,13 @@ func TestMergedChannelsTakeTheMinimum(t *testing.T) {
 	if got := Merge(idle, Channel{Watermark: 9, Idle: true}); got != idle {
 		t.Errorf("both idle: %+v", got)
 	}
-	if got := Merge(Channel{Watermark: frame.MaxWatermark}, idle); got != idle {
-		t.Errorf("one finished: %+v", got)
+	for _, got := range []Channel{
+		Merge(Channel{Watermark: frame.MaxWatermark}, idle),
+		Merge(idle, Channel{Watermark: frame.MaxWatermark}),
+	} {
+		if got != idle {
+			t.Errorf("one finished: %+v", got)
+		}
 	}
 }
 
@@ -154,7 +191,7 @@ func TestRestoreReplaysWatermarkAndIdleness(t *testing.T) {
 	states := []Channel{v.Channel(0), v.Channel(1), v.Channel(2)}
 	w := New(3)
 	check(t, fmt.Sprint(texts(nil, w.Restore(states))), "[watermark 7]")
-	for ch := range 3 {
+	for ch := range w.Channels() {
 		if w.Channel(ch) != states[ch] {
 			t.Errorf("channel %d: %+v, want %+v", ch, w.Channel(ch), states[ch])
 		}
