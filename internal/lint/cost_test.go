@@ -77,17 +77,6 @@ func (p *probe) build(t *testing.T, src string) (bytes int64, took time.Duration
 	return info.Size(), took
 }
 
-// needStream skips if the front door is not there; a stream package that does not build is a failure of the build stage,
-// not of this one.
-func needStream(t *testing.T) {
-	t.Helper()
-	cmd := exec.Command("go", "build", "./stream")
-	cmd.Dir = openHouse(t).root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Skipf("PACKAGE stream DOES NOT BUILD, so nothing was measured:\n%s", out)
-	}
-}
-
 // typesProgram is a program with n element types, each going through the common steps of a job. The salt makes every
 // program's text its own, so that none comes from the build cache.
 func typesProgram(n int, salt int64) string {
@@ -139,7 +128,6 @@ func job%[1]d(env *stream.Env) {
 // TestCostOfOneMoreElementType guards against engine code that is generic without need: each element type of a program
 // would compile it again. Sizes are exact and fail; times depend on the machine and are printed.
 func TestCostOfOneMoreElementType(t *testing.T) {
-	needStream(t)
 	p := newProbe(t)
 	salt := time.Now().UnixNano()
 	p.build(t, typesProgram(1, salt)) // fills the build cache with everything below
@@ -166,7 +154,6 @@ func TestCostOfOneMoreElementType(t *testing.T) {
 // TestSizeOfTheReadmeProgram builds what the README shows: the first program that a user tries must be small and free of
 // what it does not use.
 func TestSizeOfTheReadmeProgram(t *testing.T) {
-	needStream(t)
 	p := newProbe(t)
 	readme, err := os.ReadFile(filepath.Join(p.root, "README.md"))
 	if os.IsNotExist(err) {
