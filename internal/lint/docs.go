@@ -8,8 +8,8 @@ import (
 )
 
 // Docs checks that every package has a package comment and that every exported name of a public package is documented.
-// A field or an interface's method is documented by its own comment, by one at the end of its line, or by naming it in
-// the comment of the type or of another member.
+// A field or an interface's method is documented by its own comment, by one at the end of its line, or if the comment of
+// the type or of another member speaks of it.
 func Docs(t *Tree) []Finding {
 	var out []Finding
 	for _, p := range t.Packages {
@@ -141,12 +141,12 @@ func receiver(fn *ast.FuncDecl) string {
 	}
 }
 
-// mentions reports whether a text holds name as a word of its own.
+// mentions reports whether a text holds name as a word of its own, in any case: "the path of the file" speaks of Path.
 func mentions(text, name string) bool {
 	for word := range strings.FieldsFuncSeq(text, func(r rune) bool {
 		return r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
 	}) {
-		if word == name {
+		if strings.EqualFold(word, name) {
 			return true
 		}
 	}
