@@ -24,21 +24,29 @@ type Aggregate[T, A, R any] interface {
 }
 
 // Subtractor is implemented by aggregates that can take back: Subtract removes from the accumulator at acc everything
-// that was added to other, exactly, as if it had never been added. Sliding windows use it.
+// that was added to other, exactly, as if it had never been added. Sliding windows use it; see Inverse.
 type Subtractor[A any] interface {
 	Subtract(acc, other *A)
 }
 
-// regrouper is implemented by aggregates that know whether they are exact under regrouping.
-type regrouper interface {
-	Regroupable() bool
+// Inverse gives the aggregate's Subtractor, if it has one that is exact: an aggregate with a method Invertible() bool
+// that returns false has none (sums of floats).
+func Inverse[A any](a any) (Subtractor[A], bool) {
+	if d, ok := a.(interface{ declared() any }); ok {
+		a = d.declared()
+	}
+	if i, ok := a.(interface{ Invertible() bool }); ok && !i.Invertible() {
+		return nil, false
+	}
+	s, ok := a.(Subtractor[A])
+	return s, ok
 }
 
 // IsRegroupable says whether elements may be added in groups that are merged later, in order, with exactly the same
 // result: the engine may then share the work of overlapping windows. It is false for aggregates that don't say so with
 // a method Regroupable() bool; see Regroupable.
 func IsRegroupable(a any) bool {
-	r, ok := a.(regrouper)
+	r, ok := a.(interface{ Regroupable() bool })
 	return ok && r.Regroupable()
 }
 
@@ -46,9 +54,10 @@ func IsRegroupable(a any) bool {
 // groups, adding each group to an accumulator of its own and merging these in order gives the result of adding all
 // elements to one. Merge must not depend on how the groups were cut.
 func Regroupable[T, A, R any](a Aggregate[T, A, R]) Aggregate[T, A, R] {
-	return declared[T, A, R]{a}
+	return regroupable[T, A, R]{a}
 }
 
-type declared[T, A, R any] struct{ Aggregate[T, A, R] }
+type regroupable[T, A, R any] struct{ Aggregate[T, A, R] }
 
-func (declared[T, A, R]) Regroupable() bool { return true }
+func (regroupable[T, A, R]) Regroupable() bool { return true }
+func (r regroupable[T, A, R]) declared() any   { return r.Aggregate }

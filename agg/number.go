@@ -46,3 +46,48 @@ func (count[T]) Result(acc *int64) int64 { return *acc }
 func (count[T]) Regroupable() bool       { return true }
 func (count[T]) Invertible() bool        { return true }
 func (count[T]) Subtract(acc, o *int64)  { *acc -= *o }
+
+// Average is the accumulator of Avg. Integers are added exactly in Whole, floats in Part.
+type Average struct {
+	Whole int64   // sum of integers; it wraps around on overflow
+	Part  float64 // sum of floats
+	Count int64   // elements
+}
+
+// Avg is the arithmetic mean of what of selects; 0 of no elements. Integers beyond the int64 range wrap around.
+func Avg[T any, N Number](of func(T) N) Aggregate[T, Average, float64] { return avg[T, N]{of} }
+
+type avg[T any, N Number] struct{ of func(T) N }
+
+func (avg[T, N]) Create() Average { return Average{} }
+
+func (a avg[T, N]) Add(acc *Average, x T) {
+	if isInteger[N]() {
+		acc.Whole += int64(a.of(x))
+	} else {
+		acc.Part += float64(a.of(x))
+	}
+	acc.Count++
+}
+
+func (avg[T, N]) Merge(acc, other *Average) {
+	acc.Whole += other.Whole
+	acc.Part += other.Part
+	acc.Count += other.Count
+}
+
+func (avg[T, N]) Subtract(acc, other *Average) {
+	acc.Whole -= other.Whole
+	acc.Part -= other.Part
+	acc.Count -= other.Count
+}
+
+func (avg[T, N]) Result(acc *Average) float64 {
+	if acc.Count == 0 {
+		return 0
+	}
+	return (float64(acc.Whole) + acc.Part) / float64(acc.Count)
+}
+
+func (avg[T, N]) Regroupable() bool { return isInteger[N]() }
+func (avg[T, N]) Invertible() bool  { return isInteger[N]() }

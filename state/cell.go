@@ -57,10 +57,10 @@ func (r *CurrentRun) Take() error {
 // Cell gives a handle its table and the key at hand. Exactly one of Table, List and Map is set, by the kind of the spec;
 // none on a stream that is not keyed.
 type Cell struct {
-	Table statebackend.Table
-	List  statebackend.ListTable
-	Map   statebackend.MapTable
-	Run   *CurrentRun
+	Table statebackend.Table     // of a value
+	List  statebackend.ListTable // of a list
+	Map   statebackend.MapTable  // of a map
+	Run   *CurrentRun            // says which key is at hand
 
 	name  string
 	ahead *statebackend.Lookahead

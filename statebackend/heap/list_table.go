@@ -195,7 +195,10 @@ func (t *listTable) payload(p unsafe.Pointer) (b []byte, n uintptr) {
 		size = uintptr(*(*uint32)(unsafe.Add(p, n)))
 		n += lengthBytes
 	}
-	return bytesAt(unsafe.Add(p, n), size), max(n+size, 1)
+	if size > 0 { // else the address may be the block's end
+		b = bytesAt(unsafe.Add(p, n), size)
+	}
+	return b, max(n+size, 1)
 }
 
 func (t *listTable) load(payload []byte, v unsafe.Pointer) error {

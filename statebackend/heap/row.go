@@ -155,8 +155,11 @@ func (x *rowIndex) slots(from, to int, out []unsafe.Pointer, fresh []bool) error
 	out, fresh = out[:to-from], fresh[:to-from]
 	if to-from == 1 {
 		row, _, new, err := x.insert(from, x.hashOf(from))
+		if err != nil {
+			return err
+		}
 		out[0], fresh[0] = unsafe.Add(row, x.slotOff), new
-		return err
+		return nil
 	}
 	clear(fresh)
 	for at := 0; at < len(out); at += block {

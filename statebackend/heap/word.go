@@ -170,15 +170,14 @@ func (x *wordIndex) probe(mem unsafe.Pointer, k, h uint64) (e unsafe.Pointer, fo
 	}
 	for group := h & x.mask &^ (x.ways - 1); ; group = (group + x.ways) & x.mask {
 		var hole unsafe.Pointer
-		e := unsafe.Add(mem, uintptr(group)*x.size)
-		for range x.ways {
+		for j := group; j < group+x.ways; j++ {
+			e := unsafe.Add(mem, uintptr(j)*x.size)
 			switch *(*uint64)(e) {
 			case k:
 				return e, true
 			case 0:
 				hole = e
 			}
-			e = unsafe.Add(e, x.size)
 		}
 		if hole != nil {
 			if *(*uint64)(home) == 0 {

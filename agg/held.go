@@ -1,0 +1,75 @@
+package agg
+
+import "cmp"
+
+// Held is the accumulator of aggregates that hold one of the values they have seen.
+type Held[V any] struct {
+	Value V    // the value that is held, zero if there is none
+	Seen  bool // whether there is a value
+}
+
+// Min is the least of what of selects, the first one of equals; the zero value of no elements. NaN is greater than any
+// number.
+func Min[T any, V cmp.Ordered](of func(T) V) Aggregate[T, Held[V], V] {
+	return holder[T, V]{of, func(old, new V) bool { return compare(new, old) < 0 }}
+}
+
+// Max is the greatest of what of selects, the first one of equals; the zero value of no elements. NaN is greater than
+// any number.
+func Max[T any, V cmp.Ordered](of func(T) V) Aggregate[T, Held[V], V] {
+	return holder[T, V]{of, func(old, new V) bool { return compare(new, old) > 0 }}
+}
+
+// First is what of selects of the first element; the zero value of no elements.
+func First[T, V any](of func(T) V) Aggregate[T, Held[V], V] {
+	return holder[T, V]{of, func(V, V) bool { return false }}
+}
+
+// Last is what of selects of the last element; the zero value of no elements.
+func Last[T, V any](of func(T) V) Aggregate[T, Held[V], V] {
+	return holder[T, V]{of, func(V, V) bool { return true }}
+}
+
+// holder holds a value until another one replaces it.
+type holder[T, V any] struct {
+	of       func(T) V
+	replaces func(old, new V) bool
+}
+
+func (holder[T, V]) Create() (h Held[V]) { return h }
+
+func (h holder[T, V]) Add(acc *Held[V], x T) { h.see(acc, h.of(x)) }
+
+func (h holder[T, V]) see(acc *Held[V], v V) {
+	if !acc.Seen || h.replaces(acc.Value, v) {
+		acc.Value, acc.Seen = v, true
+	}
+}
+
+func (h holder[T, V]) Merge(acc, other *Held[V]) {
+	if other.Seen {
+		h.see(acc, other.Value)
+	}
+}
+
+func (holder[T, V]) Result(acc *Held[V]) V { return acc.Value }
+func (holder[T, V]) Regroupable() bool     { return true }
+
+// compare is a total order up to the sign of zero: NaN is equal to NaN and greater than any number, as in Flink.
+func compare[V cmp.Ordered](a, b V) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	case a == b:
+		return 0
+	}
+	switch aNaN, bNaN := a != a, b != b; {
+	case aNaN && bNaN:
+		return 0
+	case aNaN:
+		return 1
+	}
+	return -1
+}

@@ -1,0 +1,308 @@
+package state
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+	"unsafe"
+
+	"github.com/flott-dev/flott/serde"
+)
+
+// BroadcastDescriptor declares a broadcast state: the operator's two sides and the stream name it by one descriptor. It
+// is immutable and may be shared.
+type BroadcastDescriptor[K comparable, V any] struct {
+	name  string
+	key   *serde.Key
+	value *serde.Handle
+	err   error
+}
+
+// NewBroadcast declares a broadcast state. The name is unique in its operator and lives on in snapshots. K must be usable
+// as a key of a stream (see serde.KeyOf). A mistake is kept for Err. It can't have a TTL.
+func NewBroadcast[K comparable, V any](name string, opts ...Option) *BroadcastDescriptor[K, V] {
+	d := &BroadcastDescriptor[K, V]{name: name}
+	o, err := plainOptions(opts)
+	if err == nil {
+		d.key, err = serde.KeyOf[K](o.key...)
+	}
+	if err == nil {
+		d.value, err = serde.Of[V](o.value...)
+	}
+	if err != nil {
+		d.err = fmt.Errorf("broadcast state %q: %w", name, err)
+	}
+	return d
+}
+
+// plainOptions applies options of a state without a table.
+func plainOptions(opts []Option) (d declaration, err error) {
+	for _, o := range opts {
+		o(&d)
+	}
+	switch {
+	case d.err != nil:
+		return d, d.err
+	case d.ttl != nil:
+		return d, errors.New("only keyed state can have a time to live")
+	case d.initial != nil:
+		return d, errors.New("only a value can have a default")
+	}
+	return d, nil
+}
+
+// Name is the name of the state.
+func (d *BroadcastDescriptor[K, V]) Name() string { return d.name }
+
+// Err is the mistake in the declaration, or nil.
+func (d *BroadcastDescriptor[K, V]) Err() error { return d.err }
+
+// Open makes an empty state for a subtask; Err must be nil. The engine calls it. fail takes the errors of accesses, such
+// as a value that can't be encoded; it must fail the task.
+func (d *BroadcastDescriptor[K, V]) Open(fail func(error)) *Broadcast[K, V] {
+	return &Broadcast[K, V]{d: d, fail: fail, index: map[string]int{}}
+}
+
+// Broadcast is a map of which every subtask of an operator holds a copy, changed by the elements of a broadcast stream
+// only, in the same way in every subtask. It lies in memory whatever the state backend is. It has value semantics: Put
+// copies in, Get gives a value that is the caller's. Iteration is in the order in which keys were first put.
+type Broadcast[K comparable, V any] struct {
+	d       *BroadcastDescriptor[K, V]
+	fail    func(error)
+	index   map[string]int // position in items by canonical key
+	items   []broadcastItem[K, V]
+	live    int // items that are not removed
+	walks   int // iterations under way
+	scratch serde.KeyScratch
+	key     K
+}
+
+type broadcastItem[K comparable, V any] struct {
+	key     K
+	value   V
+	removed bool
+}
+
+// canonical gives the identity of a key; it is valid until the next call.
+func (b *Broadcast[K, V]) canonical(k K) ([]byte, bool) {
+	b.key = k
+	c, err := b.d.key.Canon(serde.Column{P: unsafe.Pointer(&b.key), N: 1, Stride: unsafe.Sizeof(k)}, &b.scratch)
+	if err != nil {
+		b.report(err)
+		return nil, false
+	}
+	return c.Bytes(0), true
+}
+
+func (b *Broadcast[K, V]) report(err error) {
+	b.fail(fmt.Errorf("broadcast state %q: %w", b.d.name, err))
+}
+
+// find gives the position of a key's item.
+func (b *Broadcast[K, V]) find(k K) (i int, ok bool) {
+	c, ok := b.canonical(k)
+	if !ok {
+		return 0, false
+	}
+	i, ok = b.index[string(c)]
+	return i, ok
+}
+
+// Get gives the value of k, or the zero value. The value is the caller's.
+func (b *Broadcast[K, V]) Get(k K) V {
+	v, _ := b.Lookup(k)
+	return v
+}
+
+// Lookup gives the value of k and says whether there is one. The value is the caller's.
+func (b *Broadcast[K, V]) Lookup(k K) (v V, ok bool) {
+	i, ok := b.find(k)
+	if !ok {
+		return v, false
+	}
+	v, err := copyOf(b.d.value, &b.items[i].value)
+	if err != nil {
+		b.report(err)
+	}
+	return v, err == nil
+}
+
+// Put makes v the value of k. The state keeps a copy.
+func (b *Broadcast[K, V]) Put(k K, v V) {
+	c, ok := b.canonical(k)
+	if !ok {
+		return
+	}
+	kept, err := copyOf(b.d.value, &v)
+	if err != nil {
+		b.report(err)
+		return
+	}
+	if i, ok := b.index[string(c)]; ok {
+		b.items[i].value = kept
+		return
+	}
+	b.index[string(c)] = len(b.items)
+	b.items = append(b.items, broadcastItem[K, V]{key: k, value: kept})
+	b.live++
+}
+
+// copyOf makes a copy that shares no memory with v that could change.
+func copyOf[V any](h *serde.Handle, v *V) (out V, err error) {
+	if h.Layout != serde.Encoded {
+		return *v, nil
+	}
+	err = h.Clone(unsafe.Pointer(&out), unsafe.Pointer(v))
+	return out, err
+}
+
+// Contains says whether k has a value.
+func (b *Broadcast[K, V]) Contains(k K) bool {
+	_, ok := b.find(k)
+	return ok
+}
+
+// Remove removes the entry of k, if there is one.
+func (b *Broadcast[K, V]) Remove(k K) {
+	c, ok := b.canonical(k)
+	if !ok {
+		return
+	}
+	i, ok := b.index[string(c)]
+	if !ok {
+		return
+	}
+	delete(b.index, string(c))
+	b.items[i] = broadcastItem[K, V]{removed: true}
+	b.live--
+	b.shrink()
+}
+
+// shrink closes the gaps of removed items, unless an iteration counts on positions.
+func (b *Broadcast[K, V]) shrink() {
+	if b.walks > 0 || len(b.items) <= 2*b.live+16 {
+		return
+	}
+	kept := make([]broadcastItem[K, V], 0, b.live)
+	for _, item := range b.items {
+		if item.removed {
+			continue
+		}
+		c, _ := b.canonical(item.key)
+		b.index[string(c)] = len(kept)
+		kept = append(kept, item)
+	}
+	b.items = kept
+}
+
+// Len is the number of entries.
+func (b *Broadcast[K, V]) Len() int { return b.live }
+
+// Clear removes all entries.
+func (b *Broadcast[K, V]) Clear() {
+	clear(b.index)
+	for i := range b.items {
+		b.items[i] = broadcastItem[K, V]{removed: true}
+	}
+	b.live = 0
+	b.shrink()
+}
+
+// All iterates over the entries in the order in which their keys were first put. The state may be changed meanwhile:
+// entries removed before their turn are not shown, added ones are.
+func (b *Broadcast[K, V]) All() iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		b.walks++
+		defer func() { b.walks-- }()
+		for i := 0; i < len(b.items); i++ {
+			item := &b.items[i]
+			if item.removed {
+				continue
+			}
+			v, err := copyOf(b.d.value, &item.value)
+			if err != nil {
+				b.report(err)
+				return
+			}
+			if !yield(item.key, v) {
+				return
+			}
+		}
+	}
+}
+
+// Range calls f for every entry in the order of All until f returns false.
+func (b *Broadcast[K, V]) Range(f func(K, V) bool) { b.All()(f) }
+
+// View gives the state without the means to change it, for the side that is not broadcast.
+func (b *Broadcast[K, V]) View() *BroadcastView[K, V] { return &BroadcastView[K, V]{b} }
+
+// AppendSnapshot appends all entries to dst: their number, then each key's and value's encoding. It must be called at
+// the barrier.
+func (b *Broadcast[K, V]) AppendSnapshot(dst []byte) ([]byte, error) {
+	dst = binary.AppendUvarint(dst, uint64(b.live))
+	var err error
+	for i := range b.items {
+		item := &b.items[i]
+		if item.removed {
+			continue
+		}
+		if dst, err = b.d.key.Append(dst, unsafe.Pointer(&item.key)); err == nil {
+			dst, err = b.d.value.Append(dst, unsafe.Pointer(&item.value))
+		}
+		if err != nil {
+			return dst, fmt.Errorf("snapshot broadcast state %q: %w", b.d.name, err)
+		}
+	}
+	return dst, nil
+}
+
+// RestoreSnapshot replaces all entries by those of a snapshot.
+func (b *Broadcast[K, V]) RestoreSnapshot(src []byte) error {
+	b.Clear()
+	n, at := binary.Uvarint(src)
+	if at <= 0 {
+		return fmt.Errorf("restore broadcast state %q: no number of entries", b.d.name)
+	}
+	src = src[at:]
+	for range n {
+		var (
+			k K
+			v V
+		)
+		for _, part := range []struct {
+			h *serde.Handle
+			p unsafe.Pointer
+		}{{b.d.key.Handle, unsafe.Pointer(&k)}, {b.d.value, unsafe.Pointer(&v)}} {
+			used, err := part.h.Read(src, part.p)
+			if err != nil {
+				return fmt.Errorf("restore broadcast state %q: %w", b.d.name, err)
+			}
+			src = src[used:]
+		}
+		b.Put(k, v)
+	}
+	if len(src) > 0 {
+		return fmt.Errorf("restore broadcast state %q: %d bytes too many", b.d.name, len(src))
+	}
+	return nil
+}
+
+// BroadcastView is a Broadcast that can't be changed.
+type BroadcastView[K comparable, V any] struct{ b *Broadcast[K, V] }
+
+// Get gives the value of k, or the zero value. The value is the caller's.
+func (w *BroadcastView[K, V]) Get(k K) V { return w.b.Get(k) }
+
+// Lookup gives the value of k and says whether there is one. The value is the caller's.
+func (w *BroadcastView[K, V]) Lookup(k K) (V, bool) { return w.b.Lookup(k) }
+
+// Contains says whether k has a value.
+func (w *BroadcastView[K, V]) Contains(k K) bool { return w.b.Contains(k) }
+
+// Len is the number of entries.
+func (w *BroadcastView[K, V]) Len() int { return w.b.Len() }
+
+// All iterates over the entries in the order in which their keys were first put.
+func (w *BroadcastView[K, V]) All() iter.Seq2[K, V] { return w.b.All() }
