@@ -30,7 +30,7 @@ type origin struct {
 func (e *Env) sourceNode(name string, out *frame.Type, parallel bool, open func() operator.Operator) *core {
 	n := newNode(graph.Source, name, out)
 	n.NonParallel = !parallel
-	n.New = open
+	n.New = e.ingest(out, open)
 	return e.add(n)
 }
 

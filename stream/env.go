@@ -17,6 +17,7 @@ import (
 	"github.com/flott-dev/flott/internal/env"
 	"github.com/flott-dev/flott/internal/frame"
 	"github.com/flott-dev/flott/internal/graph"
+	"github.com/flott-dev/flott/internal/operator/watermarks"
 	"github.com/flott-dev/flott/serde"
 	"github.com/flott-dev/flott/statebackend"
 )
@@ -25,7 +26,11 @@ const packagePath = "github.com/flott-dev/flott/stream"
 
 // Env is where a program begins: it makes sources, holds the job's settings and executes what was built. One goroutine
 // uses it.
-type Env struct{ e *env.Env }
+type Env struct {
+	e       *env.Env
+	time    TimeCharacteristic
+	aligned map[string]*watermarks.Group
+}
 
 // Option is a setting of an environment.
 type Option func(*env.Settings)
