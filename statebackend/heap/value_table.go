@@ -124,7 +124,7 @@ func (t *valueTable) close() {
 	if t.cells.arena != nil {
 		t.cells.arena.close()
 	}
-	t.forget()
+	t.ahead, t.buf = statebackend.Lookahead{}, nil
 }
 
 // fill looks up keys [i,n) of the run ahead. After each time in a run it waits longer.
