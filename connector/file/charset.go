@@ -38,8 +38,8 @@ func (c Charset) check() error {
 	return fmt.Errorf("unknown charset %q; known are %s, %s, %s, %s, %s", string(c), UTF8, Latin1, UTF16, UTF16LE, UTF16BE)
 }
 
-// decoder makes UTF-8 of what r gives.
-func (c Charset) decoder(r io.Reader) io.Reader {
+// Reader makes UTF-8 of what r gives. An unknown charset gives the bytes as they are.
+func (c Charset) Reader(r io.Reader) io.Reader {
 	t := &transcoder{src: r}
 	switch c.upper() {
 	case Latin1:

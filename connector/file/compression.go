@@ -52,7 +52,7 @@ func (s *settings) decode(raw *stored) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, raw.name(err)
 	}
-	t.Reader = s.charset.decoder(t.Reader)
+	t.Reader = s.charset.Reader(t.Reader)
 	return t, nil
 }
 

@@ -53,31 +53,71 @@ func (r *Records) Position() int64 {
 // Next returns the next record without its delimiter, io.EOF after the last one. After other errors it may be called
 // again. The bytes never change.
 func (r *Records) Next() ([]byte, error) {
+	if err := r.Ready(); err != nil {
+		return nil, err
+	}
+	end, next, err := r.End(0)
+	if err != nil {
+		return nil, err
+	}
+	return r.Take(end, next), nil
+}
+
+// Ready goes to the begin of the next record. It returns io.EOF if the split has no more.
+func (r *Records) Ready() error {
 	in := r.in
-	if !r.ready || in.Offset() > in.stop {
-		if err := r.prepare(); err != nil {
-			return nil, err
+	if r.ready && in.Offset() <= in.stop {
+		return nil
+	}
+	if !r.ready {
+		if err := r.sync(); err != nil {
+			return err
 		}
 	}
+	if in.Offset() > in.stop {
+		return io.EOF
+	}
+	if in.Offset() == 0 {
+		if err := SkipMark(in); err != nil {
+			return err
+		}
+	}
+	r.ready = true
+	return nil
+}
+
+// End finds the first delimiter that begins at position from of the window or later, for formats in whose records a
+// delimiter may be text: it begins at end, and the window goes on at next. Behind the last delimiter both are the end of
+// the text, and io.EOF says that there is none.
+func (r *Records) End(from int) (end, next int, err error) {
+	in := r.in
+	whole := from <= r.scanned // else there may be delimiters before from that count when the record is looked at again
+	from = max(from, r.scanned)
 	for {
 		window := in.buf[in.pos:in.end]
-		i := r.find(window[r.scanned:])
-		if i >= 0 {
-			i += r.scanned
-			r.begin = in.Offset()
-			in.pos += i + len(r.delim)
-			r.scanned = 0
-			return r.trim(window[:i:i]), nil
+		if i := r.find(window[from:]); i >= 0 {
+			return from + i, from + i + len(r.delim), nil
 		}
-		r.scanned = max(0, len(window)-len(r.delim)+1)
-		if err := r.more(len(window)); err == io.EOF && len(window) > 0 {
-			r.begin = in.Offset()
-			in.pos, r.scanned = in.end, 0
-			return r.trim(window[:len(window):len(window)]), nil
+		from = max(from, len(window)-len(r.delim)+1)
+		if whole {
+			r.scanned = from
+		}
+		if err := r.More(); err == io.EOF && len(window) > 0 {
+			return len(window), len(window), nil
 		} else if err != nil {
-			return nil, err
+			return 0, 0, err
 		}
 	}
+}
+
+// Take takes a record off the window and returns it, without a CR that belongs to the delimiter.
+func (r *Records) Take(end, next int) []byte {
+	in := r.in
+	record := in.buf[in.pos : in.pos+end : in.pos+end]
+	r.begin = in.Offset()
+	in.pos += next
+	r.scanned = 0
+	return r.Trim(record)
 }
 
 func (r *Records) find(text []byte) int {
@@ -87,39 +127,20 @@ func (r *Records) find(text []byte) int {
 	return bytes.Index(text, r.delim)
 }
 
-// trim takes off the CR of a CR LF.
-func (r *Records) trim(record []byte) []byte {
+// Trim takes off the CR of a CR LF.
+func (r *Records) Trim(record []byte) []byte {
 	if n := len(record); n > 0 && record[n-1] == '\r' && len(r.delim) == 1 && r.delim[0] == '\n' {
 		return record[: n-1 : n-1]
 	}
 	return record
 }
 
-func (r *Records) more(have int) error {
-	if have > r.max {
+// More makes the window longer, if the record may be. Its errors are those of Input.Fill and ErrTooLong.
+func (r *Records) More() error {
+	if r.in.end-r.in.pos > r.max {
 		return &Error{Path: r.in.path, Offset: r.in.Offset(), Err: fmt.Errorf("%w: more than %d bytes", ErrTooLong, r.max)}
 	}
 	return r.in.Fill()
-}
-
-// prepare goes to the split's first record and finds its end.
-func (r *Records) prepare() error {
-	in := r.in
-	if !r.ready {
-		if err := r.sync(); err != nil {
-			return err
-		}
-	}
-	if in.Offset() > in.stop {
-		return io.EOF
-	}
-	if !r.ready && in.Offset() == 0 {
-		if err := SkipMark(in); err != nil {
-			return err
-		}
-	}
-	r.ready = true
-	return nil
 }
 
 // sync skips the record that the split before reads: behind the first delimiter that ends after Start.
