@@ -1,0 +1,129 @@
+package keyed
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/flott-dev/flott/internal/frame"
+	"github.com/flott-dev/flott/internal/operator"
+	"github.com/flott-dev/flott/internal/operator/timers"
+	"github.com/flott-dev/flott/process"
+	"github.com/flott-dev/flott/serde"
+	"github.com/flott-dev/flott/state"
+	"github.com/flott-dev/flott/statebackend"
+)
+
+// Keys is the keyed side of a driver that calls process functions: one store and one set of timers for all inputs, and
+// which key is at hand. Drivers with several inputs use it from their packages.
+type Keys struct {
+	keyer
+	services services
+	inputs   []*operator.Key
+	extracts []func(*frame.Run) serde.Column // by input
+	handler  Handler
+	onEvent  timers.Fire // bound once: a method value would be allocated at each use
+}
+
+// Handler is a driver whose timers fire.
+type Handler interface {
+	// Fire is called for a timer with its key at hand; key is its canonical encoding.
+	Fire(d process.Domain, key []byte, at int64) error
+	// Flush ends a stretch of user calls.
+	Flush() error
+}
+
+// NewKeys returns the keyed side of an operator whose inputs have these keys, all of one type; nil for an input without.
+func NewKeys(inputs ...*operator.Key) *Keys {
+	k := &Keys{inputs: inputs, extracts: make([]func(*frame.Run) serde.Column, len(inputs))}
+	for _, key := range inputs {
+		if key != nil && k.key == nil {
+			k.key = key
+		}
+	}
+	return k
+}
+
+// Open opens the store and the timers; sides must be open.
+func (k *Keys) Open(rt *operator.Runtime, sides *operator.Sides, h Handler) error {
+	if err := k.open(rt); err != nil {
+		return err
+	}
+	for i, key := range k.inputs {
+		if key != nil {
+			k.extracts[i] = key.Extract()
+		}
+	}
+	k.handler, k.onEvent = h, k.fireEvent
+	k.services = services{
+		Services: *operator.NewServices(rt, sides), keyer: &k.keyer, run: state.CurrentRun{Index: state.None},
+		timers: timers.New(timers.Options{Callbacks: rt.Timers, OnProcessingTime: k.fireProcessing, Inline: int(k.key.Width)}),
+	}
+	return nil
+}
+
+// Close releases timers and store.
+func (k *Keys) Close() error {
+	if k.services.timers != nil {
+		k.services.timers.Close()
+	}
+	return k.close()
+}
+
+// Store is where the function's state is bound.
+func (k *Keys) Store() statebackend.Store { return k.store }
+
+// Services is the engine's side of the function's contexts.
+func (k *Keys) Services() process.Services { return &k.services }
+
+// Current says which key is at hand: drivers set its index to that of the element.
+func (k *Keys) Current() *state.CurrentRun { return &k.services.run }
+
+// Each cuts a run of any length into pieces that Begin takes.
+func (k *Keys) Each(r *frame.Run, push func(*frame.Run) error) error { return k.each(r, push) }
+
+// Begin opens a run of an input on the store and returns its keys as they are in Go memory.
+func (k *Keys) Begin(input int, r *frame.Run) (serde.Column, error) {
+	k.extract = k.extracts[input]
+	return k.begin(r)
+}
+
+// Leave says that no key is at hand, and returns the first access to state that has failed.
+func (k *Keys) Leave() error {
+	k.services.run.Index = state.None
+	return k.services.run.Take()
+}
+
+// At puts one key at hand, by its canonical encoding, until the next run begins.
+func (k *Keys) At(key []byte, hash uint64) { k.services.atKey(key, hash) }
+
+// Decode makes the Go value of a canonical key at p.
+func (k *Keys) Decode(key []byte, p unsafe.Pointer) error {
+	if err := k.key.Decode(key, p); err != nil {
+		return fmt.Errorf("decode the key of state or a timer: %w", err)
+	}
+	return nil
+}
+
+// Advance sets the operator's watermark and fires the event-time timers that it has reached.
+func (k *Keys) Advance(watermark int64) error {
+	k.services.Current = watermark
+	if err := k.services.timers.AdvanceWatermark(watermark, k.onEvent); err != nil {
+		return err
+	}
+	return k.handler.Flush()
+}
+
+func (k *Keys) fireEvent(key []byte, hash uint64, _ []byte, at int64) error {
+	k.At(key, hash)
+	return k.handler.Fire(process.EventTime, key, at)
+}
+
+// fireProcessing is called for each processing-time timer that the clock is past; a stretch of its own.
+func (k *Keys) fireProcessing(key []byte, hash uint64, _ []byte, at int64) error {
+	k.services.RT.At = k.services.RT
+	k.At(key, hash)
+	if err := k.handler.Fire(process.ProcessingTime, key, at); err != nil {
+		return err
+	}
+	return k.handler.Flush()
+}
