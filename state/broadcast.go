@@ -267,6 +267,9 @@ func (b *Broadcast[K, V]) RestoreSnapshot(src []byte) error {
 	}
 	src = src[at:]
 	for range n {
+		if len(src) == 0 && n > 1 { // entries without bytes are all the same one
+			return fmt.Errorf("restore broadcast state %q: %d entries are announced, %d are there", b.d.name, n, b.live)
+		}
 		var (
 			k K
 			v V

@@ -1,6 +1,7 @@
 package heap
 
 import (
+	"errors"
 	"math/bits"
 	"unsafe"
 )
@@ -47,7 +48,15 @@ type arena struct {
 	live    int64         // bytes of records in them
 	free    [rooms]uint64 // first of a chain of free records by room, plus one; it goes through their first word
 	moving  bool
+	credit  int64 // bytes that the compaction may still copy in this step
+	made    int64 // bytes of records made since the last step
 }
+
+// errPaused ends a step of a compaction that has copied enough.
+var errPaused = errors.New("enough for one step")
+
+// stepBytes is what a step of a compaction copies, more only if more was written meanwhile.
+const stepBytes = 256 << 10
 
 func newArena(l *ledger, exposed bool) *arena {
 	return &arena{ledger: l, exposed: exposed}
@@ -77,6 +86,7 @@ func (a *arena) make(n int) (ref, error) {
 		return ref(no) << refOffsetBits, err
 	}
 	class, room := roomOf(n)
+	a.made += int64(room)
 	if head := a.free[class]; head != 0 && !a.exposed {
 		r := ref(head - 1)
 		a.free[class] = *(*uint64)(a.at(r))
@@ -180,10 +190,14 @@ func (a *arena) begin() {
 	a.cur, a.off, a.end = 0, 0, 0
 }
 
-// move copies a record of n bytes out of a chunk that is being emptied; others stay.
+// move copies a record of n bytes out of a chunk that is being emptied; others stay. An error leaves the record where
+// it is, to be shown again in the next step.
 func (a *arena) move(r ref, n int) (ref, error) {
 	if !a.chunks[r>>refOffsetBits].old {
 		return r, nil
+	}
+	if a.credit <= 0 {
+		return r, errPaused
 	}
 	to, err := a.make(n)
 	if err != nil {
@@ -192,6 +206,7 @@ func (a *arena) move(r ref, n int) (ref, error) {
 	copyBytes(a.at(to), a.at(r), uintptr(n))
 	_, room := roomOf(n)
 	a.live -= int64(room)
+	a.credit -= int64(room)
 	return to, nil
 }
 

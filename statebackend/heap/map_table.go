@@ -24,9 +24,9 @@ type mapTable struct {
 	key     source // the one map key of a call
 	scratch serde.KeyScratch
 	hash    [1]uint64
-	slot    [1]unsafe.Pointer
-	fresh   [1]bool
-	walks   []walk // iterations under way, inner ones last
+	doomed  []uint32 // owners of large maps that were deleted: their rows go step by step
+	dead    int      // rows of the doomed
+	walks   []walk   // iterations under way, inner ones last
 }
 
 // mapHead is the value of an owner. Rows are counted from one, 0 is none.
@@ -84,7 +84,7 @@ func (t *mapTable) Spec() *statebackend.TableSpec { return &t.s }
 func (t *mapTable) SetNamespace(canonical []byte) { t.owners.setSuffix(canonical) }
 
 // Len implements statebackend.MapTable.
-func (t *mapTable) Len() int { return t.entries.length() }
+func (t *mapTable) Len() int { return t.entries.length() - t.dead }
 
 // MemoryBytes implements statebackend.MapTable.
 func (t *mapTable) MemoryBytes() int64 { return t.held }
@@ -208,24 +208,69 @@ func (t *mapTable) drop(row unsafe.Pointer, id, owner uint32) {
 			w.row, w.before = l.next, true
 		}
 	}
-	t.cells.free(t.value(row))
-	h, _ := t.entries.hashOfRow(row)
-	t.entries.removeRow(h, id)
+	t.dropRow(row, id)
 	if head.count == 0 {
 		t.dropOwner(owner)
 	}
 }
 
+// dropRow removes a row that no chain needs any more.
+func (t *mapTable) dropRow(row unsafe.Pointer, id uint32) {
+	t.cells.free(t.value(row))
+	h, _ := t.entries.hashOfRow(row)
+	t.entries.removeRow(h, id)
+}
+
 // dropOwner removes an empty map.
 func (t *mapTable) dropOwner(owner uint32) {
+	t.endWalks(owner)
+	h, _ := t.owners.hashOfRow(t.owners.rows.at(owner))
+	t.owners.removeRow(h, owner)
+}
+
+// endWalks ends the iterations over a map.
+func (t *mapTable) endWalks(owner uint32) {
 	for i := range t.walks {
 		if w := &t.walks[i]; w.owner == owner {
 			*w = walk{before: true, owner: noOwner}
 		}
 	}
-	h, _ := t.owners.hashOfRow(t.owners.rows.at(owner))
-	t.owners.removeRow(h, owner)
 }
+
+// doom makes a large map unreachable at once and leaves its rows to upkeep.
+func (t *mapTable) doom(i int, owner uint32) {
+	t.endWalks(owner)
+	t.owners.detach(t.owners.hashOf(i), owner)
+	t.doomed = append(t.doomed, owner)
+	t.dead += int(t.headOf(owner).count)
+}
+
+// bury drops some rows of doomed maps.
+func (t *mapTable) bury() {
+	for n := buryStep; n > 0 && len(t.doomed) > 0; n-- {
+		last := len(t.doomed) - 1
+		owner := t.doomed[last]
+		head := t.headOf(owner)
+		id := head.first - 1
+		row := t.entries.rows.at(id)
+		head.first = (*mapLinks)(row).next
+		head.count--
+		t.dead--
+		t.dropRow(row, id)
+		if head.count == 0 {
+			t.doomed = t.doomed[:last]
+			t.owners.rows.drop(owner)
+			t.owners.rows.shrink(1)
+		}
+	}
+}
+
+const (
+	// doomFrom is the size from which a deleted map is buried step by step.
+	doomFrom = 4096
+	// buryStep is the number of rows that a step drops: more than a run of the keys that pace it can add.
+	buryStep = 2048
+)
 
 // noOwner is no row's number.
 const noOwner = 1<<32 - 1
@@ -320,6 +365,10 @@ func (t *mapTable) Delete(i int) error {
 	if head == nil {
 		return nil
 	}
+	if head.count >= doomFrom {
+		t.doom(i, owner)
+		return nil
+	}
 	for n := head.count; n > 0; n-- {
 		id := head.first - 1
 		t.drop(t.entries.rows.at(id), id, owner)
@@ -410,21 +459,29 @@ func (t *mapTable) Range(f func(e *statebackend.Entry) bool) error {
 	return nil
 }
 
+// sweep drops the expired rows of a part.
+func (t *mapTable) sweep() {
+	parts := t.entries.parts()
+	if t.stamp == 0 || parts == 0 {
+		return
+	}
+	t.entries.scanRows(t.care.nextExpiry(parts), func(id uint32, row unsafe.Pointer) bool {
+		_, suffix := t.entries.keyBytes(row)
+		owner := *(*uint32)(unsafe.Pointer(&suffix[0]))
+		if t.expired(row) && t.owners.rows.has(owner) { // not of a doomed map
+			t.drop(row, id, owner)
+		}
+		return true
+	})
+}
+
 // upkeep implements keeper.
 func (t *mapTable) upkeep() {
 	if !t.care.due(t.n) {
 		return
 	}
-	parts := t.entries.parts()
-	if t.stamp != 0 && parts > 0 {
-		t.entries.scanRows(t.care.nextExpiry(parts), func(id uint32, row unsafe.Pointer) bool {
-			if t.expired(row) {
-				_, owner := t.entries.keyBytes(row)
-				t.drop(row, id, *(*uint32)(unsafe.Pointer(&owner[0])))
-			}
-			return true
-		})
-	}
+	t.bury()
+	t.sweep()
 	compact(t.cells.arena, &t.care.move, t.entries.parts(), func(part int) (err error) {
 		t.entries.scanRows(part, func(_ uint32, row unsafe.Pointer) bool {
 			err = t.cells.move(t.value(row))

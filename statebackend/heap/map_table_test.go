@@ -289,3 +289,35 @@ func TestMapIterationsNest(t *testing.T) {
 		t.Errorf("saw %v, want %v", all, want)
 	}
 }
+
+func TestLargeMapIsDeletedAtOnceAndBuriedInSteps(t *testing.T) {
+	const n = 3 * doomFrom
+	k, table := newIntMap(t, n)
+	full := k.memory.held
+	ok(t, table.Delete(0))
+	if table.Len() != 0 || table.Count(0) != 0 || len(iterate(t, table, func(int64) {})) != 0 {
+		t.Error("the deleted map is still seen")
+	}
+	ok(t, table.Range(func(*statebackend.Entry) bool {
+		t.Error("Range shows an entry of a deleted map")
+		return false
+	}))
+	one := int64(1)
+	ok(t, table.Save(0, unsafe.Pointer(&one), unsafe.Pointer(&one)))
+	m := table.(*mapTable)
+	if m.entries.length() <= n/2 {
+		t.Errorf("the delete itself dropped all but %d rows", m.entries.length())
+	}
+	for range 40 {
+		k.run(make([]int64, sweepEvery)...)
+	}
+	k.run(1)
+	if got := iterate(t, table, func(int64) {}); len(got) != 1 || table.Len() != 1 || m.entries.length() != 1 || m.owners.length() != 1 {
+		t.Errorf("saw %v, Len %d, %d rows of %d maps", got, table.Len(), m.entries.length(), m.owners.length())
+	}
+	ok(t, table.Delete(0))
+	if k.memory.held > full/2 {
+		t.Errorf("%d of %d bytes are left", k.memory.held, full)
+	}
+	k.checkClosed()
+}

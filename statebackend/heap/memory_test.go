@@ -287,3 +287,49 @@ func TestSplitMovesOnePage(t *testing.T) {
 		t.Errorf("%.1f bytes per key, more than 2.5 times 16", per)
 	}
 }
+
+// TestCompactionStepsAreShort bounds what one step copies when records are large.
+func TestCompactionStepsAreShort(t *testing.T) {
+	k := newKit[int64](t)
+	table, err := k.store.Table(statebackend.TableSpec{Name: "v", Value: handle[[]byte](t)})
+	ok(t, err)
+	a := table.(*valueTable).cells.arena
+	keys := make([]int64, 1000)
+	for i := range keys {
+		keys[i] = int64(i)
+	}
+	k.run(keys...)
+	value := make([]byte, 12<<10)
+	for i := range keys {
+		ok(t, table.Save(i, unsafe.Pointer(&value)))
+	}
+	for i := range keys[:600] {
+		ok(t, table.Delete(i))
+	}
+	steps := 0
+	idle := make([]int64, sweepEvery)
+	for range 200 {
+		before := a.live
+		k.run(idle...)
+		if a.credit < -maxChunk/16 || a.live != before {
+			t.Fatalf("a step copied %d bytes too many; %d of %d bytes live", -a.credit, a.live, before)
+		}
+		if a.moving {
+			steps++
+		}
+	}
+	if a.moving || steps < 10 || a.total > 2*a.live {
+		t.Errorf("after %d steps moving is %v, %d of %d bytes live", steps, a.moving, a.live, a.total)
+	}
+	k.run(keys...)
+	for i := range keys {
+		if table.Has(i) != (i >= 600) {
+			t.Fatalf("key %d: has is %v", i, table.Has(i))
+		}
+		var got []byte
+		if _, err := table.Load(i, unsafe.Pointer(&got)); err != nil || i >= 600 && len(got) != len(value) {
+			t.Fatalf("key %d: %d bytes, %v", i, len(got), err)
+		}
+	}
+	k.checkClosed()
+}

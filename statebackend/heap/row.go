@@ -475,6 +475,13 @@ func (x *rowIndex) remove(i int, slot unsafe.Pointer) {
 
 // removeRow removes a row whose key has hash h.
 func (x *rowIndex) removeRow(h uint64, id uint32) {
+	x.detach(h, id)
+	x.rows.drop(id)
+	x.rows.shrink(1)
+}
+
+// detach makes a row, whose key has hash h, unreachable by its key and by scans, but keeps it and its number.
+func (x *rowIndex) detach(h uint64, id uint32) {
 	at := h >> (x.shift & 63)
 	mem, pos := x.dir[at], h
 	for uint32(word(mem, pos)) != id+1 {
@@ -496,9 +503,8 @@ func (x *rowIndex) removeRow(h uint64, id uint32) {
 	if x.width == 0 {
 		x.dropText(*(*uint64)(unsafe.Add(x.rows.at(id), x.keyOff)))
 	}
-	x.rows.drop(id)
+	x.rows.hide(id)
 	x.shrink()
-	x.rows.shrink(1)
 }
 
 // keyBytes gives the canonical key and suffix of a row.

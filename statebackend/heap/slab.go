@@ -76,9 +76,12 @@ func (s *slab) drop(id uint32) {
 	clearBytes(row, s.size)
 	*(*uint32)(row) = s.free
 	s.free = id + 1
-	s.used[id/64] &^= 1 << (id % 64)
+	s.hide(id)
 	s.live--
 }
+
+// hide keeps a row from being scanned.
+func (s *slab) hide(id uint32) { s.used[id/64] &^= 1 << (id % 64) }
 
 func (s *slab) has(id uint32) bool { return s.used[id/64]&(1<<(id%64)) != 0 }
 

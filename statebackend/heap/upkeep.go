@@ -33,21 +33,25 @@ func (c *caretaker) nextExpiry(parts int) int {
 }
 
 // compact does one step of compacting an arena whose records the parts refer to. Parts that come while it runs are at
-// the end, and entries change only to parts that are still to come or hold nothing old. A step that finds no memory is
-// tried again.
+// the end, and entries change only to parts that are still to come or hold nothing old. A step that has copied enough or
+// finds no memory leaves the rest of its part to the next one. Copying keeps ahead of writing, or it would never end.
 func compact(a *arena, at *int, parts int, move func(part int) error) {
 	if a == nil {
 		return
 	}
 	if a.worthwhile() {
 		a.begin()
+		a.made = 0
 		*at = 0
 	}
 	if !a.moving {
 		return
 	}
+	a.credit = stepBytes + 2*a.made
 	if *at < parts {
-		if move(*at) != nil {
+		err := move(*at)
+		a.made = 0
+		if err != nil {
 			return
 		}
 		*at++

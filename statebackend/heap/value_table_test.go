@@ -30,8 +30,6 @@ type textValue struct {
 	T    string
 }
 
-type namespaced struct{ from, to int64 }
-
 // oracle compares a value table with a Go map through random operations.
 type oracle[K comparable, V any] struct {
 	*kit[K]
@@ -41,8 +39,6 @@ type oracle[K comparable, V any] struct {
 	table     statebackend.Table
 	want      map[string]map[K]V // by namespace
 	namespace string
-	keys      int
-	sum       int
 }
 
 func TestValueTableEqualsMap(t *testing.T) {
