@@ -1,0 +1,135 @@
+package host
+
+import (
+	"context"
+	"sync"
+)
+
+// Batch is what a Feed hands over: something that is filled little by little.
+type Batch interface {
+	// Empty reports whether there is nothing to hand over.
+	Empty() bool
+}
+
+// Feed hands batches from goroutines of user code to a subtask, in order. The goroutines fill one open batch in turn; it
+// is handed over when it is full or, at once, when the subtask has nothing else to do: no timer is needed and nothing
+// waits for company. Producers wait while the subtask has enough to do; the subtask never waits.
+type Feed[B Batch] struct {
+	ctx    context.Context
+	waiter Waiter
+	fresh  func() B
+	limit  int
+	room   chan struct{} // capacity 1: "look again"
+
+	mu     sync.Mutex
+	open   B
+	isOpen bool
+	full   []B
+	spare  []B
+	hungry bool // the subtask waits for anything
+	ended  bool
+	err    error
+}
+
+// NewFeed returns a feed that wakes w and holds at most limit full batches; fresh makes an empty one. When ctx ends,
+// producers are turned away.
+func NewFeed[B Batch](ctx context.Context, w Waiter, limit int, fresh func() B) *Feed[B] {
+	return &Feed[B]{ctx: ctx, waiter: w, fresh: fresh, limit: limit, room: make(chan struct{}, 1)}
+}
+
+// Begin gives a producer the open batch, after waiting for room; the producer must call Done soon, from the same
+// goroutine. ok is false, and Done must not be called, once the feed has ended or its context has.
+func (f *Feed[B]) Begin() (batch B, ok bool) {
+	f.mu.Lock()
+	for len(f.full) >= f.limit && !f.ended {
+		f.mu.Unlock()
+		select {
+		case <-f.room:
+		case <-f.ctx.Done():
+			return batch, false
+		}
+		f.mu.Lock()
+	}
+	if f.ended || f.ctx.Err() != nil {
+		f.mu.Unlock()
+		f.passRoom()
+		return batch, false
+	}
+	if !f.isOpen {
+		f.isOpen = true
+		if n := len(f.spare); n > 0 {
+			f.open, f.spare = f.spare[n-1], f.spare[:n-1]
+		} else {
+			f.open = f.fresh()
+		}
+	}
+	return f.open, true
+}
+
+// Done gives the open batch back; full says that it must be handed over.
+func (f *Feed[B]) Done(full bool) {
+	if full {
+		f.full = append(f.full, f.open)
+		f.isOpen = false
+		f.pass()
+	}
+	wake := f.hungry
+	f.hungry = false
+	f.mu.Unlock()
+	if wake {
+		f.waiter.Wake()
+	}
+}
+
+// pass lets the next producer that waits look again, if there is still room.
+func (f *Feed[B]) pass() {
+	if len(f.full) < f.limit {
+		f.passRoom()
+	}
+}
+
+func (f *Feed[B]) passRoom() {
+	select {
+	case f.room <- struct{}{}:
+	default:
+	}
+}
+
+// End says that nothing follows, or why. Producers are turned away from now on.
+func (f *Feed[B]) End(err error) {
+	f.mu.Lock()
+	if !f.ended {
+		f.ended, f.err = true, err
+	}
+	f.mu.Unlock()
+	f.passRoom()
+	f.waiter.Wake()
+}
+
+// Take returns the oldest batch, the open one if there is no full one; ok is false if there is none now. ended is true
+// once there will be none, with the error given to End. Subtask only.
+func (f *Feed[B]) Take() (batch B, ok, ended bool, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case len(f.full) > 0:
+		batch = f.full[0]
+		f.full = append(f.full[:0], f.full[1:]...)
+		f.passRoom()
+		return batch, true, false, nil
+	case f.isOpen && !f.open.Empty():
+		f.isOpen = false
+		return f.open, true, false, nil
+	}
+	f.hungry = !f.ended
+	return batch, false, f.ended, f.err
+}
+
+// Return gives a taken batch, emptied, back for reuse. Subtask only.
+func (f *Feed[B]) Return(batch B) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.spare) <= f.limit {
+		f.spare = append(f.spare, batch)
+	}
+}

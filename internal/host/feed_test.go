@@ -1,0 +1,158 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+)
+
+// letters is a batch of at most 4.
+type letters struct{ xs []int }
+
+func (l *letters) Empty() bool { return len(l.xs) == 0 }
+
+// alarm is a Waiter for tests on the consumer's side.
+type alarm struct{ rang chan struct{} }
+
+func newAlarm() *alarm              { return &alarm{rang: make(chan struct{}, 1)} }
+func (a *alarm) Wait(Reason, int64) { <-a.rang }
+func (a *alarm) Yield()             {}
+func (a *alarm) Wake() {
+	select {
+	case a.rang <- struct{}{}:
+	default:
+	}
+}
+
+func newLetters(ctx context.Context, w Waiter) *Feed[*letters] {
+	return NewFeed(ctx, w, 2, func() *letters { return &letters{} })
+}
+
+func post(f *Feed[*letters], x int) bool {
+	l, ok := f.Begin()
+	if !ok {
+		return false
+	}
+	l.xs = append(l.xs, x)
+	f.Done(len(l.xs) == 4)
+	return true
+}
+
+// drain takes until the feed has ended.
+func drain(t *testing.T, f *Feed[*letters], w *alarm) (xs []int, err error) {
+	t.Helper()
+	for {
+		l, ok, ended, err := f.Take()
+		switch {
+		case ok:
+			if len(l.xs) == 0 || len(l.xs) > 4 {
+				t.Errorf("a batch of %d", len(l.xs))
+			}
+			xs = append(xs, l.xs...)
+			l.xs = l.xs[:0]
+			f.Return(l)
+		case ended:
+			return xs, err
+		default:
+			w.Wait(Idle, Forever)
+		}
+	}
+}
+
+func TestFeedKeepsOrderUnderBackpressure(t *testing.T) {
+	w := newAlarm()
+	f := newLetters(context.Background(), w)
+	go func() {
+		for i := range 10_000 {
+			post(f, i)
+		}
+		f.End(nil)
+	}()
+	xs, err := drain(t, f, w)
+	if err != nil || len(xs) != 10_000 || !slices.IsSorted(xs) {
+		t.Errorf("%d letters, %v", len(xs), err)
+	}
+}
+
+func TestFeedServesSeveralProducers(t *testing.T) {
+	w := newAlarm()
+	f := newLetters(context.Background(), w)
+	var group sync.WaitGroup
+	for p := range 8 {
+		group.Go(func() {
+			for i := range 1000 {
+				post(f, p*1000+i)
+			}
+		})
+	}
+	go func() { group.Wait(); f.End(nil) }()
+	xs, _ := drain(t, f, w)
+	slices.Sort(xs)
+	for i, x := range xs {
+		if x != i {
+			t.Fatalf("letter %d is %d", i, x)
+		}
+	}
+	if len(xs) != 8000 {
+		t.Errorf("%d letters", len(xs))
+	}
+}
+
+func TestFeedHandsOverAnOpenBatchToAHungrySubtask(t *testing.T) {
+	w := newAlarm()
+	f := newLetters(context.Background(), w)
+	if _, ok, ended, _ := f.Take(); ok || ended {
+		t.Fatal("something in an empty feed")
+	}
+	post(f, 7)
+	w.Wait(Idle, Forever) // the producer woke it
+	l, ok, _, _ := f.Take()
+	if !ok || !slices.Equal(l.xs, []int{7}) {
+		t.Errorf("took %v, %v", l, ok)
+	}
+	post(f, 8)
+	select {
+	case <-w.rang:
+		t.Error("a subtask that has not asked in vain was woken")
+	default:
+	}
+}
+
+func TestFeedTurnsProducersAwayAtTheEnd(t *testing.T) {
+	cause := errors.New("cause")
+	f := newLetters(context.Background(), newAlarm())
+	post(f, 1)
+	f.End(cause)
+	f.End(errors.New("another"))
+	if post(f, 2) {
+		t.Error("a letter was taken after the end")
+	}
+	if l, ok, ended, _ := f.Take(); !ok || ended || !slices.Equal(l.xs, []int{1}) {
+		t.Error("what came before the end is lost")
+	}
+	if _, ok, ended, err := f.Take(); ok || !ended || err != cause {
+		t.Errorf("ended %v, %v", ended, err)
+	}
+}
+
+func TestFeedReleasesWaitingProducersWhenTheContextEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	f := newLetters(ctx, newAlarm())
+	done := make(chan bool)
+	for range 3 {
+		go func() {
+			for post(f, 1) {
+			}
+			done <- true
+		}()
+	}
+	cancel()
+	for range 3 {
+		<-done
+	}
+	if post(f, 1) {
+		t.Error("a letter was taken after the context's end")
+	}
+}

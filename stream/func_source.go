@@ -1,0 +1,60 @@
+package stream
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/flott-dev/flott/internal/operator"
+	"github.com/flott-dev/flott/internal/operator/source"
+	"github.com/flott-dev/flott/process"
+)
+
+// SourceContext is what a source function emits through.
+type SourceContext[T any] = process.SourceContext[T]
+
+// SourceFunction produces the elements of a source; see FromFunc.
+type SourceFunction[T any] = process.SourceFunction[T]
+
+// FromFunc is a stream of what f emits, from one subtask. f runs on a goroutine of its own and may wait for outside data;
+// the source ends when it returns, an error or panic fails the task. ctx ends when the task is cancelled or fails; f must
+// return then.
+func (e *Env) FromFunc[T any](name string, f SourceFunction[T]) *Stream[T] {
+	return e.fromFunc(name, f, false)
+}
+
+// FromParallelFunc is FromFunc with as many subtasks as the environment's parallelism says. f is called once per subtask;
+// its context tells which one (Subtask, Parallelism).
+func (e *Env) FromParallelFunc[T any](name string, f SourceFunction[T]) *Stream[T] {
+	return e.fromFunc(name, f, true)
+}
+
+// AddSource is FromFunc under the name that Flink gives such sources, "Custom Source".
+func (e *Env) AddSource[T any](f SourceFunction[T]) *Stream[T] {
+	return e.fromFunc("Custom Source", f, false)
+}
+
+// AddParallelSource is FromParallelFunc under that name.
+func (e *Env) AddParallelSource[T any](f SourceFunction[T]) *Stream[T] {
+	return e.fromFunc("Custom Source", f, true)
+}
+
+func (e *Env) fromFunc[T any](name string, f SourceFunction[T], parallel bool) *Stream[T] {
+	t := typeOf[T](e)
+	if f == nil {
+		e.report(fmt.Errorf("read from source function %q: it is nil", name))
+	}
+	return &Stream[T]{e.sourceNode(name, t, parallel, func() operator.Operator { return source.Func(t, f) })}
+}
+
+// FromGenerator is a stream of f(0), f(1) ... f(n-1), without end if n is negative. Subtasks take indices in turn.
+// ratePerSecond bounds the elements per second of all subtasks together, 0 means as fast as the job can take them; what a
+// stall has held up is caught up for one second's worth at most.
+func (e *Env) FromGenerator[T any](n int64, f func(i int64) T, ratePerSecond float64) *Stream[T] {
+	t := typeOf[T](e)
+	if ratePerSecond < 0 || math.IsNaN(ratePerSecond) || math.IsInf(ratePerSecond, 0) {
+		e.report(fmt.Errorf("generate elements at %v per second: the rate must be positive, or 0 for full speed", ratePerSecond))
+	}
+	return &Stream[T]{e.sourceNode("Data Generator Source", t, true, func() operator.Operator {
+		return source.Generator(t, n, f, ratePerSecond)
+	})}
+}
