@@ -33,7 +33,7 @@ func (e *enumerator[T, S]) Handle(subtask int, event []byte) error {
 	if event[0] != eventRequest {
 		return fmt.Errorf("handle an event of subtask %d: unknown kind %d", subtask, event[0])
 	}
-	err := e.enum.Request(subtask); println("handled", err != nil); return err
+	return e.enum.Request(subtask)
 }
 
 func (e *enumerator[T, S]) Snapshot(id int64) ([]byte, error) { return e.enum.Snapshot(id) }

@@ -101,7 +101,6 @@ func (s *reader[T, S]) mark(m frame.Mark) error {
 
 // HandleEvent implements operator.EventReceiver.
 func (s *reader[T, S]) HandleEvent(event []byte) error {
-	println("event", event[0], len(event))
 	switch event[0] {
 	case eventNoMore:
 		s.reader.NoMoreSplits()
@@ -152,5 +151,5 @@ func (c readerContext) Subtask() int                 { return c.rt.Subtask }
 func (c readerContext) Parallelism() int             { return c.rt.Parallelism }
 func (c readerContext) Wake()                        { c.rt.Waiter.Wake() }
 func (c readerContext) Go(f func())                  { c.rt.Spawn.Go(f) }
-func (c readerContext) RequestSplit() { println("request"); c.rt.ToCoordinator([]byte{eventRequest}) }
+func (c readerContext) RequestSplit()                { c.rt.ToCoordinator([]byte{eventRequest}) }
 func (c readerContext) Counter(name string, n int64) { operator.Count(c.rt, name, n) }
