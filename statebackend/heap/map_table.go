@@ -322,12 +322,16 @@ func (t *mapTable) load(row, v unsafe.Pointer) error {
 
 // Save implements statebackend.MapTable.
 func (t *mapTable) Save(i int, k, v unsafe.Pointer) error {
-	row, _, err := t.insert(i, k)
+	row, fresh, err := t.insert(i, k)
 	if err != nil {
 		return err
 	}
 	t.write(row)
 	if err := t.cells.save(t.value(row), v); err != nil {
+		if fresh {
+			_, id, owner, _ := t.entry(i, k)
+			t.drop(row, id, owner)
+		}
 		return fmt.Errorf("write state %q: %w", t.state, err)
 	}
 	return nil

@@ -271,6 +271,9 @@ func (t *valueTable) Save(i int, v unsafe.Pointer) error {
 		*(*int64)(slot) = t.store.Now()
 	}
 	if err := t.cells.save(unsafe.Add(slot, t.stamp), v); err != nil {
+		if t.fresh[0] {
+			t.remove(i, slot)
+		}
 		return t.wrap("write", err)
 	}
 	return nil

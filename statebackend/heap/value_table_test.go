@@ -1,9 +1,11 @@
 package heap
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -268,4 +270,56 @@ func (o *oracle[K, V]) check() {
 	if seen != n {
 		o.t.Errorf("Range shows %d entries, want %d", seen, n)
 	}
+}
+
+// moody is a value whose codec may refuse it.
+type moody struct {
+	Refused bool
+	Rest    []byte
+}
+
+func TestRefusedValueLeavesTheStateAsItWas(t *testing.T) {
+	h, err := serde.Of[moody](serde.WithCodec(
+		func(dst []byte, m moody) ([]byte, error) {
+			if m.Refused {
+				return nil, errFull
+			}
+			return append(dst, 1), nil
+		},
+		func([]byte) (moody, int, error) { return moody{}, 1, nil }))
+	ok(t, err)
+	k := newKit[int64](t)
+	table, err := k.store.Table(statebackend.TableSpec{Name: "v", Value: h})
+	ok(t, err)
+	list, err := k.store.List(statebackend.TableSpec{Name: "l", Value: h, List: true})
+	ok(t, err)
+	maps, err := k.store.Map(statebackend.TableSpec{Name: "m", Value: h, MapKey: k.key})
+	ok(t, err)
+	k.run(1)
+	one, good, bad := int64(1), moody{}, moody{Refused: true}
+	writes := func(m *moody) []error {
+		return []error{
+			table.Save(0, unsafe.Pointer(m)), list.Append(0, unsafe.Pointer(m)),
+			maps.Save(0, unsafe.Pointer(&one), unsafe.Pointer(m)),
+		}
+	}
+	for _, want := range []int{0, 1} {
+		for i, err := range writes(&bad) {
+			if !errors.Is(err, errFull) || !strings.Contains(err.Error(), "write state") {
+				t.Errorf("write %d: got %v", i, err)
+			}
+		}
+		if table.Len() != want || list.Len() != want || list.Count(0) != want || maps.Len() != want || maps.Count(0) != want {
+			t.Errorf("after refused writes: %d %d %d %d %d, want %d", table.Len(), list.Len(), list.Count(0), maps.Len(), maps.Count(0), want)
+		}
+		for _, err := range writes(&good) {
+			ok(t, err)
+		}
+		ok(t, list.Delete(0))
+		ok(t, list.Append(0, unsafe.Pointer(&good)))
+	}
+	if found, err := table.Load(0, unsafe.Pointer(&good)); !found || err != nil {
+		t.Errorf("the value before is gone: %v %v", found, err)
+	}
+	k.checkClosed()
 }
