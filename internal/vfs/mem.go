@@ -181,7 +181,7 @@ func (m *Mem) Rename(from, to string) error {
 	}
 	moved := map[string]*node{}
 	for name, n := range m.names {
-		if name == from || n != nil && strings.HasPrefix(name, from+"/") {
+		if name == from || strings.HasPrefix(name, from+"/") {
 			moved[to+name[len(from):]] = n
 			delete(m.names, name)
 		}
@@ -227,18 +227,20 @@ func (m *Mem) Truncate(name string, size int64) error {
 func (m *Mem) MkdirAll(name string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for dir := path.Clean(name); ; dir = path.Dir(dir) {
-		n := m.names[dir]
-		if n != nil && !n.dir {
-			return &fs.PathError{Op: "mkdir", Path: name, Err: syscall.ENOTDIR}
-		}
-		if n != nil {
-			return nil
-		}
-		n = &node{dir: true}
+	var missing []string
+	dir := path.Clean(name)
+	for ; m.names[dir] == nil; dir = path.Dir(dir) {
+		missing = append(missing, dir)
+	}
+	if !m.names[dir].dir {
+		return &fs.PathError{Op: "mkdir", Path: name, Err: syscall.ENOTDIR}
+	}
+	for _, dir := range missing {
+		n := &node{dir: true}
 		m.change(n)
 		m.names[dir] = n
 	}
+	return nil
 }
 
 // SyncDir implements FS.

@@ -1,9 +1,12 @@
 package vfs
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+	"syscall"
 )
 
 // OS is the machine's file system.
@@ -44,7 +47,20 @@ func (OS) Create(name string, how Mode) (Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f, nil
+	return writer{f}, nil
+}
+
+type writer struct{ *os.File }
+
+// Sync does nothing where there is nothing to sync: pipes, terminals.
+func (w writer) Sync() error { return unlessImpossible(w.File.Sync()) }
+
+// unlessImpossible forgives what can't be synced.
+func unlessImpossible(err error) error {
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
+		return nil
+	}
+	return err
 }
 
 // ReadDir implements FS.
@@ -69,15 +85,14 @@ func (OS) Truncate(name string, size int64) error {
 // MkdirAll implements FS. Folders are made with the permissions 0777 before umask.
 func (OS) MkdirAll(name string) error { return os.MkdirAll(filepath.FromSlash(name), 0o777) }
 
-// SyncDir implements FS.
+// SyncDir implements FS. Windows has no such call and needs none.
 func (OS) SyncDir(name string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
 	d, err := os.Open(filepath.FromSlash(name))
 	if err != nil {
 		return err
 	}
-	err = d.Sync()
-	if cerr := d.Close(); err == nil {
-		err = cerr
-	}
-	return err
+	return errors.Join(unlessImpossible(d.Sync()), d.Close())
 }
