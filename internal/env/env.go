@@ -41,6 +41,11 @@ type Settings struct {
 	Serde          []serde.Option
 	Seed           uint64 // of key hashes; 0: DefaultSeed
 	Clock          clock.Clock
+	// Threads runs the subtasks; nil: goroutines. A test kit's clock wakes them.
+	Threads host.Threads
+	// Launch takes the plan in place of the embedded managers, and Start returns its error, which must not be nil: a test
+	// kit drives single operators itself.
+	Launch func(*plan.JobGraph) error
 }
 
 // DefaultSeed is the hash seed of jobs that set none: fixed, so that every process and every run agrees.
@@ -129,23 +134,34 @@ func (e *Env) Start(ctx context.Context, name string) (*Execution, error) {
 	if err != nil {
 		return nil, fmt.Errorf("build job %q: %w", name, err)
 	}
-	eg := plan.Unfold(jg)
+	if e.Settings.Launch != nil {
+		return nil, e.Settings.Launch(jg)
+	}
 	c := e.Settings.Clock
 	if c == nil {
 		c = clock.NewSystem()
 	}
-	job := &taskmanager.Job{
-		Graph: eg, Name: name, Seed: jg.Graph.HashSeed, AutoWatermark: e.Settings.AutoWatermark.Milliseconds(),
-		Parameters: e.Settings.Parameters, Files: e.Settings.Files,
+	job := e.job(jg, name)
+	threads := e.Settings.Threads
+	if threads == nil {
+		threads = host.Goroutines{Clock: c}
 	}
 	opt := taskmanager.Options{
-		Threads: host.Goroutines{Clock: c}, Clock: c, Memory: e.memory(), Backend: e.backend(), Isolated: e.Settings.Isolated,
+		Threads: threads, Clock: c, Memory: e.memory(), Backend: e.backend(), Isolated: e.Settings.Isolated,
 	}
 	restart := e.Settings.Restart
 	if restart == nil {
 		restart = control.NoRestart{}
 	}
-	return &Execution{Job: jobmanager.Submit(ctx, newID(), job, opt, restart), Name: name, Graph: eg}, nil
+	return &Execution{Job: jobmanager.Submit(ctx, newID(), job, opt, restart), Name: name, Graph: job.Graph}, nil
+}
+
+// job is what the attempts of the job have in common.
+func (e *Env) job(jg *plan.JobGraph, name string) *taskmanager.Job {
+	return &taskmanager.Job{
+		Graph: plan.Unfold(jg), Name: name, Seed: jg.Graph.HashSeed, AutoWatermark: e.Settings.AutoWatermark.Milliseconds(),
+		Parameters: e.Settings.Parameters, Files: e.Settings.Files,
+	}
 }
 
 func (e *Env) backend() statebackend.Backend {
