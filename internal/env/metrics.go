@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/flott-dev/flott/internal/plan"
@@ -19,6 +20,10 @@ type OperatorMetrics struct {
 	// element once, however many consumers there are.
 	RecordsOut int64
 	SideOut    map[string]int64
+	// Watermark is the least watermark that the subtasks have sent on, ms; math.MinInt64 before the first.
+	Watermark int64
+	// Source says that the operator has no input.
+	Source bool
 	// Busy, Idle and Backpressured split the time of the task that the operator runs in.
 	Busy, Idle, Backpressured time.Duration
 	// User are the metrics of the operator's own group, by name; one value per subtask.
@@ -41,11 +46,12 @@ func (x *Execution) Metrics() []OperatorMetrics {
 			if !ok {
 				at = len(out)
 				index[key] = at
-				out = append(out, OperatorMetrics{Name: n.Node.Name, UID: key, Parallelism: s.Vertex.Parallelism, SideOut: map[string]int64{}, User: map[string][]any{}})
+				out = append(out, OperatorMetrics{Name: n.Node.Name, UID: key, Parallelism: s.Vertex.Parallelism, Watermark: math.MaxInt64, Source: len(n.Node.Inputs) == 0, SideOut: map[string]int64{}, User: map[string][]any{}})
 			}
 			m := &out[at]
 			if o := s.Operators()[i].Output(""); o != nil {
 				m.RecordsOut += o.Count.Load()
+				m.Watermark = min(m.Watermark, o.EventTime.Load())
 			}
 			for tag := range n.Node.Side {
 				if o := s.Operators()[i].Output(tag); o != nil {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
 
@@ -174,6 +175,7 @@ func (j *Job) watch(ctx context.Context, attempt *taskmanager.Attempt, coords *c
 	done := ctx.Done()
 	failed := coords.failed
 	var limit <-chan time.Time
+	over := map[[2]int]bool{}
 	stop := func(err error) {
 		if first == nil {
 			first = err
@@ -187,6 +189,7 @@ func (j *Job) watch(ctx context.Context, attempt *taskmanager.Attempt, coords *c
 		select {
 		case e := <-ended:
 			n--
+			over[[2]int{e.Vertex, e.Subtask}] = true
 			if e.Err != nil && !errors.Is(e.Err, exchange.ErrCancelled) && !(first != nil && errors.Is(e.Err, context.Canceled)) {
 				j.failing()
 				stop(e.Err)
@@ -199,7 +202,7 @@ func (j *Job) watch(ctx context.Context, attempt *taskmanager.Attempt, coords *c
 			done = nil
 			stop(fmt.Errorf("%w: %w", ErrCanceled, context.Cause(ctx)))
 		case <-limit:
-			return &StuckError{After: CancelTimeout, Cause: first, Stack: allStacks()}
+			return &StuckError{After: CancelTimeout, Tasks: unfinished(attempt, over), Cause: first, Stack: allStacks()}
 		}
 	}
 	attempt.Wait()
@@ -217,17 +220,30 @@ func (j *Job) failing() {
 // StuckError is what Execute returns when user code ignored the end of its context.
 type StuckError struct {
 	After time.Duration
-	Cause error  // why the job was being ended
-	Stack []byte // of all goroutines
+	Tasks []string // the subtasks that have not ended: chain of operators and number
+	Cause error    // why the job was being ended
+	Stack []byte   // of all goroutines
 }
 
 // Error names what was waited for.
 func (e *StuckError) Error() string {
-	return fmt.Sprintf("user code ignored the end of its context for %v after: %v\n%s", e.After, e.Cause, e.Stack)
+	return fmt.Sprintf("user code ignored the end of its context for %v in %s, after: %v\n%s",
+		e.After, strings.Join(e.Tasks, ", "), e.Cause, e.Stack)
 }
 
 // Unwrap is why the job was being ended.
 func (e *StuckError) Unwrap() error { return e.Cause }
+
+// unfinished names the subtasks that are not over.
+func unfinished(a *taskmanager.Attempt, over map[[2]int]bool) []string {
+	var names []string
+	for _, s := range a.Tasks {
+		if !over[[2]int{s.Vertex.Index, s.Index}] {
+			names = append(names, fmt.Sprintf("%q subtask %d", s.Vertex.Name, s.Index+1))
+		}
+	}
+	return names
+}
 
 func allStacks() []byte {
 	buf := make([]byte, 1<<20)

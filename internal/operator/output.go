@@ -12,6 +12,8 @@ import (
 type Output struct {
 	Type  *frame.Type
 	Count atomic.Int64 // elements emitted, however many consumers there are; read by metrics
+	// EventTime is the last watermark that went out, read by metrics; MinWatermark before the first.
+	EventTime atomic.Int64
 
 	owner *Runtime
 	links []link
@@ -40,6 +42,7 @@ func (o *Output) Connect(down Input, at *Runtime) error {
 // Bind tells the output whose it is; drivers call it in Open.
 func (o *Output) Bind(owner *Runtime) {
 	o.owner = owner
+	o.EventTime.Store(frame.MinWatermark)
 	for i := range o.links {
 		if o.links[i].at == nil {
 			o.links[i].at = owner
@@ -79,6 +82,9 @@ func (o *Output) Push(r *frame.Run) error {
 
 // Mark hands a mark to the consumers.
 func (o *Output) Mark(m frame.Mark) error {
+	if m.Kind == frame.Watermark {
+		o.EventTime.Store(m.Value)
+	}
 	scope := o.owner.Scope
 	for i := range o.links {
 		l := &o.links[i]

@@ -30,10 +30,13 @@ func (t *Task) loop() error {
 			t.waiter.Yield()
 			continue
 		}
-		if err := t.flushDry(); err != nil {
+		flushed, err := t.flushDry()
+		if err != nil {
 			return err
 		}
-		t.waiter.Wait(host.Idle, t.deadline())
+		if !flushed {
+			t.waiter.Wait(host.Idle, t.deadline())
+		}
 	}
 }
 
@@ -189,15 +192,18 @@ func (t *Task) flush() error {
 	return nil
 }
 
-// flushDry sends what is open because the input has run dry, except where the buffer timeout says "only when full".
-func (t *Task) flushDry() error {
+// flushDry sends what is open because the input has run dry, except where the buffer timeout says "only when full". It
+// reports whether it sent anything: waiting for room may have used up a wake-up that was meant for something else, so the
+// caller looks at everything again before it waits.
+func (t *Task) flushDry() (flushed bool, err error) {
 	for i, w := range t.writers {
-		if t.timeout[i] < 0 {
+		if t.timeout[i] < 0 || !w.Pending() {
 			continue
 		}
+		flushed = true
 		if err := w.Flush(); err != nil {
-			return err
+			return true, err
 		}
 	}
-	return nil
+	return flushed, nil
 }
