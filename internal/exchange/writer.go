@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/flott-dev/flott/internal/frame"
 	"github.com/flott-dev/flott/internal/graph"
@@ -22,7 +23,14 @@ type Options struct {
 	EachRun  bool        // buffer timeout 0: send after every run
 	MaxGroup int         // max parallelism of the consumer, for Hash
 	Seed     uint64      // the job's hash seed
+	Memory   Memory      // frames are reserved here; nil: not
 	Isolated bool        // encode and decode every element, as between processes
+}
+
+// Memory is the process's budget.
+type Memory interface {
+	Reserve(n int64) error
+	Release(n int64)
 }
 
 // Writer is the end of a chain: it partitions runs over channels. It implements operator.Input. A frame is sent when it
@@ -33,6 +41,7 @@ type Writer struct {
 	open     []*frame.Frame // per channel; nil until something is written
 	capacity int
 	part     partitioner
+	reserved int64
 	shared   bool // broadcast: one frame, open[0], goes to all channels
 }
 
@@ -74,7 +83,10 @@ func (w *Writer) Push(r *frame.Run) error {
 // others are sent at once.
 func (w *Writer) Mark(m frame.Mark) error {
 	for c := range w.open {
-		f := w.frame(c)
+		f, err := w.frame(c)
+		if err != nil {
+			return err
+		}
 		f.AddMark(m)
 		if len(f.Marks) >= frame.MaxLen {
 			if err := w.send(c); err != nil {
@@ -120,15 +132,40 @@ func (w *Writer) QueueUsage() float64 {
 }
 
 // frame is the open frame of channel c.
-func (w *Writer) frame(c int) *frame.Frame {
+func (w *Writer) frame(c int) (*frame.Frame, error) {
 	f := w.open[c]
 	if f == nil {
 		if f = w.fresh(c); f == nil {
+			if err := w.reserve(); err != nil {
+				return nil, err
+			}
 			f = frame.New(w.opt.Type, w.capacity)
 		}
 		w.open[c] = f
 	}
-	return f
+	return f, nil
+}
+
+// reserve takes the memory of a new frame from the process's budget. Frames come back to the writer until it is closed,
+// so what it has reserved stays near its channels' room.
+func (w *Writer) reserve() error {
+	if w.opt.Memory == nil {
+		return nil
+	}
+	n := int64(w.capacity) * int64(w.opt.Type.Size+8)
+	if err := w.opt.Memory.Reserve(n); err != nil {
+		return fmt.Errorf("make a frame of %s: %w", w.opt.Type.Name, err)
+	}
+	w.reserved += n
+	return nil
+}
+
+// Close gives the memory of the writer's frames back. Frames under way belong to their receivers, who end soon.
+func (w *Writer) Close() {
+	if w.opt.Memory != nil {
+		w.opt.Memory.Release(w.reserved)
+		w.reserved = 0
+	}
 }
 
 // fresh is a returned frame; a shared one comes back on the channel of its last receiver.
@@ -181,7 +218,10 @@ func (w *Writer) offer(c int, f *frame.Frame) error {
 // add copies elements [from, to) of a run to channel c.
 func (w *Writer) add(c int, r *frame.Run, from, to int) error {
 	for from < to {
-		f := w.frame(c)
+		f, err := w.frame(c)
+		if err != nil {
+			return err
+		}
 		n := min(f.Room(), to-from)
 		f.Append(r, from, from+n)
 		from += n
@@ -197,7 +237,10 @@ func (w *Writer) add(c int, r *frame.Run, from, to int) error {
 // gather copies the elements at the given positions to channel c.
 func (w *Writer) gather(c int, r *frame.Run, at []uint16) error {
 	for len(at) != 0 {
-		f := w.frame(c)
+		f, err := w.frame(c)
+		if err != nil {
+			return err
+		}
 		n := min(f.Room(), len(at))
 		f.Gather(r, at[:n])
 		at = at[n:]

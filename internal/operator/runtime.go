@@ -27,8 +27,9 @@ type Scope struct {
 	Spawn *host.Spawner
 	// Timers are the subtask's processing-time callbacks.
 	Timers *Callbacks
-	// FrameBytes is the memory a frame may take.
-	FrameBytes int
+	// RunLen is how many elements a source should emit in one Poll: it adapts so that the chain needs about a
+	// millisecond for them.
+	RunLen int
 
 	Subtask, Parallelism, Attempt int
 	JobName                       string

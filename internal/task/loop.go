@@ -12,12 +12,17 @@ import (
 
 // loop works until the input has ended.
 func (t *Task) loop() error {
+	polled := false
 	for {
 		if t.stopped.Load() {
 			return exchange.ErrCancelled
 		}
+		before := t.scope.Now
 		if err := t.serve(); err != nil {
 			return err
+		}
+		if polled {
+			t.adapt(t.scope.Now-before, t.scope.RunLen)
 		}
 		worked, done, err := t.step()
 		if err != nil {
@@ -26,6 +31,7 @@ func (t *Task) loop() error {
 		if done {
 			return t.flush()
 		}
+		polled = worked && t.source != nil
 		if worked {
 			t.waiter.Yield()
 			continue
@@ -123,14 +129,14 @@ func (t *Task) frame(f *frame.Frame, channel int) error {
 // opened and now is renewed.
 func (t *Task) runs(in *input, all *frame.Run, from, to int) error {
 	for from < to {
-		n := min(t.runLen, to-from)
+		n := min(t.scope.RunLen, to-from)
 		t.run = all.Slice(from, from+n)
 		t.scope.At = in.at
 		if err := in.to.Push(&t.run); err != nil {
 			return err
 		}
 		from += n
-		if from < to || n == t.runLen {
+		if from < to || n == t.scope.RunLen {
 			if err := t.between(n); err != nil {
 				return err
 			}
@@ -148,13 +154,19 @@ func (t *Task) between(n int) error {
 	if t.stopped.Load() {
 		return exchange.ErrCancelled
 	}
-	switch took := t.scope.Now - before; {
-	case took > 2:
-		t.runLen = max(1, t.runLen/2)
-	case took == 0 && n == t.runLen && t.runLen < frame.MaxLen:
-		t.runLen = min(frame.MaxLen, t.runLen+t.runLen/4+1)
-	}
+	t.adapt(t.scope.Now-before, n)
 	return nil
+}
+
+// adapt changes the length of runs after one of n elements that took so many ms.
+func (t *Task) adapt(took int64, n int) {
+	runLen := &t.scope.RunLen
+	switch {
+	case took > 2:
+		*runLen = max(1, *runLen/2)
+	case took == 0 && n >= *runLen && *runLen < frame.DefaultLen:
+		*runLen = min(frame.DefaultLen, *runLen+*runLen/4+1)
+	}
 }
 
 // mark takes a mark of one channel through the input's valve.

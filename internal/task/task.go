@@ -41,6 +41,7 @@ type Deployment struct {
 	Inputs        []Input               // in the order of the vertex's gates, then channels
 	Outputs       [][]*exchange.Channel // per output edge of the vertex
 	FrameBudget   int                   // bytes of all frames in flight of one writer; 0: no bound beyond the frame's
+	Memory        *host.Memory          // frames are reserved here
 	AutoWatermark int64                 // ms between two questions for a watermark; 0: never
 	Runtime       func(node *plan.ChainNode, scope *operator.Scope) *operator.Runtime
 	Times         *Times // busy, idle, backpressured; may be nil
@@ -61,7 +62,6 @@ type Task struct {
 	local   []int // per channel: its number within its input
 	source  operator.Source
 	stopped atomic.Bool
-	runLen  int
 	run     frame.Run
 	waiter  host.Waiter
 }
@@ -76,14 +76,14 @@ type input struct {
 
 // New builds the chain. Errors name the operators that don't fit.
 func New(d Deployment) (*Task, error) {
-	t := &Task{d: d, runLen: frame.DefaultLen}
+	t := &Task{d: d}
 	t.waiter = d.Waiter
 	if d.Times != nil {
 		t.waiter = &timedWaiter{Waiter: d.Waiter, clock: d.Clock, times: d.Times}
 	}
 	t.scope = &operator.Scope{
 		Ctx: d.Ctx, Now: d.Clock.Millis(), Clock: d.Clock, Mailbox: d.Mailbox, Waiter: d.Waiter, Spawn: d.Spawn,
-		Timers: &operator.Callbacks{}, FrameBytes: frame.Bytes, Subtask: d.Subtask, Parallelism: d.Vertex.Parallelism,
+		Timers: &operator.Callbacks{}, RunLen: frame.DefaultLen, Subtask: d.Subtask, Parallelism: d.Vertex.Parallelism,
 		Attempt: d.Attempt, JobName: d.JobName, AutoWatermarkInterval: d.AutoWatermark,
 	}
 	for _, n := range d.Vertex.Nodes {
@@ -120,7 +120,7 @@ func (t *Task) link() error {
 		}
 		w := exchange.NewWriter(e.Partitioner, t.d.Outputs[i], exchange.Options{
 			Type: out.Type, Waiter: t.waiter, Stopped: t.stopped.Load, Subtask: t.d.Subtask, Budget: t.d.FrameBudget,
-			EachRun: e.BufferTimeout == 0, MaxGroup: e.MaxParallelism, Seed: t.d.Seed, Strategy: e.Strategy, Isolated: t.d.Isolated,
+			EachRun: e.BufferTimeout == 0, MaxGroup: e.MaxParallelism, Seed: t.d.Seed, Strategy: e.Strategy, Isolated: t.d.Isolated, Memory: t.d.Memory,
 		})
 		t.writers = append(t.writers, w)
 		t.timeout = append(t.timeout, e.BufferTimeout.Milliseconds())
@@ -214,6 +214,9 @@ func (t *Task) open() error {
 
 // close closes what was opened, in the order of the stream.
 func (t *Task) close(err error) error {
+	for _, w := range t.writers {
+		w.Close()
+	}
 	errs := []error{err}
 	for i := len(t.ops) - t.opened; i < len(t.ops); i++ {
 		if e := t.closeOne(i); e != nil {

@@ -125,7 +125,7 @@ func (b *builder) build(v *plan.ExecutionVertex, st *plan.Subtask) error {
 	d := task.Deployment{
 		Vertex: v.Vertex, Subtask: st.Index, Attempt: b.attempt.Number, JobName: b.job.Name, Ctx: b.ctx,
 		Clock: b.opt.Clock, Waiter: waiter, Mailbox: sub.Mailbox, Spawn: &b.attempt.spawn, Seed: b.job.Seed,
-		FrameBudget: b.opt.FrameBudget, AutoWatermark: b.job.AutoWatermark, Times: &sub.Times, Isolated: b.opt.Isolated,
+		FrameBudget: b.opt.FrameBudget, AutoWatermark: b.job.AutoWatermark, Times: &sub.Times, Isolated: b.opt.Isolated, Memory: b.opt.Memory,
 	}
 	for _, g := range st.Inputs {
 		for _, up := range g.Peers {

@@ -56,6 +56,7 @@ func (s *reader[T, S]) Close() error {
 }
 
 func (s *reader[T, S]) Poll() (operator.Status, error) {
+	s.out.Limit(s.rt.RunLen)
 	status, err := s.reader.Poll(s.out)
 	if err == nil {
 		err = s.out.Err()

@@ -57,7 +57,7 @@ func (s *slice[T]) Poll() (operator.Status, error) {
 	if s.next == s.end {
 		return operator.Done, nil
 	}
-	n := min(frame.DefaultLen, s.end-s.next)
+	n := min(s.rt.RunLen, s.end-s.next)
 	s.run = frame.Run{Type: s.Out.Type, P: unsafe.Pointer(&s.all[s.next]), N: n, Shared: true}
 	s.next += n
 	if err := s.Out.Push(&s.run); err != nil {
@@ -104,7 +104,7 @@ func (s *sequence) Poll() (operator.Status, error) {
 	if s.from > s.to {
 		return operator.Done, nil
 	}
-	n := frame.DefaultLen
+	n := min(s.rt.RunLen, s.col.Cap())
 	if left := uint64(s.to) - uint64(s.from); left < uint64(n) {
 		n = int(left) + 1
 	}
@@ -146,7 +146,7 @@ func (s *seq[T]) Open(rt *operator.Runtime) error {
 	s.next, s.stop = iter.Pull(func(yield func(struct{}) bool) {
 		for x := range elements {
 			frame.Add(s.col, x, frame.NoTime)
-			if s.col.Room() == 0 && !yield(struct{}{}) {
+			if (s.col.Room() == 0 || s.col.Len() >= s.rt.RunLen) && !yield(struct{}{}) {
 				return
 			}
 		}
