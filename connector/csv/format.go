@@ -1,6 +1,7 @@
 package csv
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"unsafe"
@@ -37,6 +38,9 @@ func prepare(t reflect.Type, o *options) ([]target, *plan, error) {
 	targets, err := compile(t, o)
 	if err != nil {
 		return nil, nil, fmt.Errorf("csv format: %w", err)
+	}
+	if o.header == nameHeader && (o.names != nil || o.placed) {
+		return nil, nil, errors.New("csv format: Header excludes Columns, Positions and Include")
 	}
 	if o.header == nameHeader {
 		if t.Kind() != reflect.Struct || scalar(t) {

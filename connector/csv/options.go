@@ -53,6 +53,8 @@ type options struct {
 	location  *time.Location
 	zero      bool
 	nilBad    bool
+	nilEmpty  bool
+	quoteAll  bool
 	maxRow    int
 	errs      []error
 }
@@ -86,15 +88,15 @@ func Quotes(q Quoting) Option { return func(o *options) { o.quoting = q } }
 func Comment(prefix string) Option { return func(o *options) { o.comment = prefix } }
 
 // Header takes the names of the columns from the first row of each file that is no comment. Columns that the struct does
-// not have are skipped; a column of the struct that the file does not have is an error. It is not used together with
-// Columns, Include or Positions.
+// not have are skipped; a column of the struct that the file does not have is an error. When reading it is not used
+// together with Columns, Include or Positions. A sink writes the names as the first row of each file.
 func Header() Option { return func(o *options) { o.header = nameHeader } }
 
 // SkipFirst skips the first line of each file.
 func SkipFirst() Option { return func(o *options) { o.header = skipHeader } }
 
 // Columns gives the columns of the struct by name, in the order of the file; without it they come in the order of the
-// struct. Columns that are left out keep the zero value. "" is a column of the file that is skipped.
+// struct. Columns that are left out keep the zero value, or are not written. "" is a column of the file that is skipped.
 func Columns(names ...string) Option {
 	return func(o *options) { o.names = append([]string{}, names...) }
 }
@@ -137,6 +139,14 @@ func EmptyZero() Option { return func(o *options) { o.zero = true } }
 // does so where bad rows are skipped.
 func NilBad() Option { return func(o *options) { o.nilBad = true } }
 
+// NilEmpty makes a sink write nil pointers as empty fields, and empty strings behind pointers as quoted ones; the default
+// is an error. It changes nothing of how rows are read.
+func NilEmpty() Option { return func(o *options) { o.nilEmpty = true } }
+
+// QuoteAll makes a sink quote all fields but nil ones; the default is to quote those that must be. It changes nothing of
+// how rows are read.
+func QuoteAll() Option { return func(o *options) { o.quoteAll = true } }
+
 // MaxRow sets the number of bytes from which a row is an error; the default is DefaultMaxRow.
 func MaxRow(bytes int) Option { return func(o *options) { o.maxRow = bytes } }
 
@@ -157,7 +167,7 @@ func (o *options) check() error {
 	refuse(o.maxRow < 1, "rows of at most %d bytes", o.maxRow)
 	refuse(len(o.layouts) == 0, "no time layout")
 	refuse(o.location == nil, "no location")
-	refuse(o.header == nameHeader && (o.names != nil || o.placed), "Header excludes Columns, Positions and Include")
+	refuse(o.quoteAll && o.quote == 0, "QuoteAll without a quote")
 	for i, p := range o.positions {
 		refuse(p < 0, "position %d is negative", p)
 		for _, q := range o.positions[:i] {
