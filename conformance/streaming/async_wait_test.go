@@ -364,7 +364,7 @@ func (b *asyncBench) start(links []asyncLink, f *asyncFunction) {
 	waiter := host.NewParker(b.clock)
 	b.scope = &operator.Scope{
 		Ctx: ctx, Clock: b.clock, Mailbox: host.NewMailbox(waiter), Waiter: waiter, Spawn: b.spawn,
-		Timers: &operator.Callbacks{}, FrameBytes: frame.Bytes, Parallelism: 1,
+		Timers: &operator.Callbacks{}, Parallelism: 1,
 	}
 	b.ops, b.rts, b.out, b.failure = nil, nil, asyncSink{}, nil
 	for _, l := range links {

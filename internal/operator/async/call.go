@@ -96,6 +96,7 @@ type call[T, R any] struct {
 	timeout *operator.Callback
 	again   *operator.Callback // the next try
 	tries   int
+	attempt attempt[T, R]
 	results []R
 }
 
@@ -119,8 +120,8 @@ func saturate(t, d int64) int64 {
 
 func (c *call[T, R]) try() {
 	c.tries++
-	a := &attempt[T, R]{call: c}
-	c.o.RT.Spawn.Go(a.run)
+	c.attempt = attempt[T, R]{call: c}
+	c.o.RT.Spawn.Go(c.attempt.run)
 }
 
 // complete ends the call with its results.
@@ -183,7 +184,8 @@ func (c *call[T, R]) Lend() *frame.Run {
 	return &o.lent
 }
 
-// attempt is one try of a call. Its goroutine writes it, the subtask reads it once it was delivered.
+// attempt is the present try of a call. Its goroutine writes it; once it is delivered it is the subtask's, who may start
+// the next.
 type attempt[T, R any] struct {
 	call     *call[T, R]
 	results  []R
