@@ -1,0 +1,103 @@
+// Command bench measures Flott's public API, embedded in this process, against hand-written loops (package bench/loops)
+// over the same data. Loop and engine take turns within one process, so that both see the same state of the machine;
+// ratios hold where absolute figures don't. Every run's answer is checked against the loop's: a wrong one ends the
+// program with an error. Nothing imports this package.
+//
+//	go run ./bench -suite core [-json] [-run substring] [-n runs] [-text folder]
+//
+// Both sides get as many processors as the workload has workers (its parallelism), so "per core" means one.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+
+	"github.com/flott-dev/flott/bench/loops"
+)
+
+func main() {
+	log.SetFlags(0)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
+		log.Fatalf("bench: %v", err)
+	}
+}
+
+// options are the program's flags.
+type options struct {
+	only   string
+	runs   int
+	json   bool
+	text   string
+	shrink int // divides the size of all data; for tests
+}
+
+func run(ctx context.Context, args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	suite := flags.String("suite", "core", "which `suite`: core is the data plane and the keyed operators")
+	var o options
+	flags.StringVar(&o.only, "run", "", "run the workloads whose name contains this")
+	flags.IntVar(&o.runs, "n", 5, "counted runs of each side; medians are printed")
+	flags.BoolVar(&o.json, "json", false, "print a line of JSON for each workload")
+	flags.StringVar(&o.text, "text", "", "`folder` of *.go files for the word count (default: the Go tree's own)")
+	flags.IntVar(&o.shrink, "shrink", 1, "divide the size of all data by this")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	switch {
+	case *suite != "core":
+		return fmt.Errorf("choose a suite: there is no %q, only core", *suite)
+	case o.runs < 1 || o.shrink < 1:
+		return errors.New("read the flags: -n and -shrink must be at least 1")
+	}
+	return measureAll(ctx, core(), o, out)
+}
+
+func measureAll(ctx context.Context, suite []workload, o options, out io.Writer) error {
+	print := printer(out, o.json)
+	ran := false
+	for _, w := range suite {
+		if !strings.Contains(w.name, o.only) {
+			continue
+		}
+		ran = true
+		l, err := w.measure(ctx, o)
+		if err != nil {
+			return fmt.Errorf("measure %s: %w", w.name, err)
+		}
+		if err := print(l); err != nil {
+			return fmt.Errorf("print the result of %s: %w", w.name, err)
+		}
+	}
+	if !ran {
+		return fmt.Errorf("choose workloads: no name contains %q", o.only)
+	}
+	return nil
+}
+
+// files are the inputs of the word count.
+func (o options) files(ctx context.Context) ([]string, error) {
+	folder := o.text
+	if folder == "" {
+		root, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
+		if err != nil {
+			return nil, fmt.Errorf("find the Go tree: %w", err)
+		}
+		folder = filepath.Join(strings.TrimSpace(string(root)), "src")
+	}
+	files := loops.GoFiles(folder)
+	if len(files) == 0 {
+		return nil, fmt.Errorf("list the text in %s: no *.go file", folder)
+	}
+	return files[:max(1, len(files)/o.shrink)], nil
+}
