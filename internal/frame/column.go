@@ -98,6 +98,13 @@ func (c *Column) padTimes() {
 	}
 }
 
+// Fill makes the column n elements long without timestamps and lends them, for operators that write every element
+// themselves without knowing its type. n must fit.
+func (c *Column) Fill(n int) Run {
+	c.n, c.times = n, c.times[:0]
+	return c.Run()
+}
+
 // Cut shortens the column to n elements.
 func (c *Column) Cut(n int) {
 	if c.Type.Pointers {
