@@ -12,8 +12,11 @@ type Sink[T any] interface {
 type WriterContext interface {
 	// Context ends when the task is cancelled or fails.
 	Context() context.Context
+	// Subtask is the subtask's number, from 0.
 	Subtask() int
+	// Parallelism is the number of subtasks.
 	Parallelism() int
+	// Attempt is 0 at first, one more after each restart.
 	Attempt() int
 	// Counter adds to a metric of the sink, by name.
 	Counter(name string, n int64)
@@ -63,5 +66,6 @@ type Committer[C any] interface {
 	// Commit commits; committing something that is committed already is success. An error that wraps ErrRetry keeps
 	// the committables for another try.
 	Commit(ctx context.Context, committables []C) error
+	// Close releases everything; called once.
 	Close() error
 }

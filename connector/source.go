@@ -66,7 +66,9 @@ type Enumerator[S any] interface {
 type ReaderContext interface {
 	// Context ends when the task is cancelled or fails.
 	Context() context.Context
+	// Subtask is the subtask's number, from 0.
 	Subtask() int
+	// Parallelism is the number of readers.
 	Parallelism() int
 	// Wake makes the engine call Poll again; any goroutine may call it.
 	Wake()

@@ -22,9 +22,9 @@ type Services interface {
 
 // SideBuffer collects a side output until the driver pushes it. For drivers.
 type SideBuffer struct {
-	Column *frame.Column
-	Flush  func() error
-	Err    error
+	Column *frame.Column // what was emitted and not pushed yet
+	Flush  func() error  // pushes the column
+	Err    error         // the first error of a push
 }
 
 // Add emits v with timestamp ms to the side output; driver-side code and contexts use it.

@@ -26,19 +26,25 @@ func (NoTimers[K, R]) OnTimer(*KeyedContext[K], Timer, *Collector[R]) error { re
 
 // CoFunction handles the elements of two connected streams in one operator.
 type CoFunction[A, B, R any] interface {
+	// ProcessElement1 is called for each element of the first stream.
 	ProcessElement1(ctx *Context, a A, out *Collector[R]) error
+	// ProcessElement2 is called for each element of the second stream.
 	ProcessElement2(ctx *Context, b B, out *Collector[R]) error
 }
 
 // KeyedCoFunction handles the elements of two connected streams keyed alike; both sides share state and timers.
 type KeyedCoFunction[K, A, B, R any] interface {
+	// ProcessElement1 is called for each element of the first stream.
 	ProcessElement1(ctx *KeyedContext[K], a A, out *Collector[R]) error
+	// ProcessElement2 is called for each element of the second stream.
 	ProcessElement2(ctx *KeyedContext[K], b B, out *Collector[R]) error
+	// OnTimer is called for each timer that fires, whichever side registered it.
 	OnTimer(ctx *KeyedContext[K], t Timer, out *Collector[R]) error
 }
 
 // Finisher is implemented by functions that emit at the end of their input.
 type Finisher[R any] interface {
+	// Finish is called once, when all inputs have ended; what it emits has no timestamp.
 	Finish(out *Collector[R]) error
 }
 

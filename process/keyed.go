@@ -27,8 +27,8 @@ func (d Domain) String() string {
 
 // Timer is a timer that fires.
 type Timer struct {
-	Domain Domain
-	Millis int64 // the time it was registered for, ms since 1970
+	Domain Domain // the kind of time it follows
+	Millis int64  // the time it was registered for, ms since 1970
 }
 
 // Time is the time it was registered for.

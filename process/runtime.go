@@ -34,13 +34,13 @@ type Host interface {
 
 // Info is where a subtask stands in its job.
 type Info struct {
-	JobName        string
+	JobName        string // as given to Execute
 	TaskName       string // the operator's name
 	UID            string // the operator's stable identity
 	Subtask        int    // from 0
-	Parallelism    int
-	MaxParallelism int
-	Attempt        int // 0 at first, +1 for each restart
+	Parallelism    int    // the operator's number of subtasks
+	MaxParallelism int    // the operator's number of key groups
+	Attempt        int    // 0 at first, +1 for each restart
 }
 
 // Runtime is what a processor's constructor gets: it declares state, accumulators and metrics, and tells where the

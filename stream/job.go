@@ -5,11 +5,10 @@ import (
 	"time"
 
 	"github.com/flott-dev/flott/internal/env"
-	"github.com/flott-dev/flott/internal/jobmanager"
 )
 
 // ErrCanceled is wrapped by the error of a job that was cancelled.
-var ErrCanceled = jobmanager.ErrCanceled
+var ErrCanceled = env.ErrCanceled
 
 // Job is a handle on a submitted job; its methods may be called from any goroutine.
 type Job struct{ x *env.Execution }
@@ -57,7 +56,7 @@ type OperatorMetrics = env.OperatorMetrics
 
 // Result is what a job that has finished leaves behind.
 type Result struct {
-	ID           string
+	ID           string         // the job's identity: 32 hex digits
 	Duration     time.Duration  // net run time
 	Accumulators map[string]any // merged over all subtasks: int64, float64, map[int64]int64 ...
 }

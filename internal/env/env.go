@@ -48,6 +48,9 @@ type Settings struct {
 	Launch func(*plan.JobGraph) error
 }
 
+// ErrCanceled is wrapped by the error of a job that was cancelled.
+var ErrCanceled = jobmanager.ErrCanceled
+
 // DefaultSeed is the hash seed of jobs that set none: fixed, so that every process and every run agrees.
 const DefaultSeed = 0x9E3779B97F4A7C15
 

@@ -38,6 +38,10 @@ func Ranks() []Rank {
 
 		{"internal/operator", "F2", "the operator contract"},
 		{"internal/operator/timers", "F2", "the timer service that keyed drivers own"},
+		{"internal/operator/valve", "F2", "the pure watermark valve: the task and drivers with several inputs own one"},
+		{"internal/operator/keyed", "F2", "drivers of keyed streams, whose keyer two-input drivers use as well"},
+		{"internal/operator/co", "F2", "drivers with two inputs"},
+		{"internal/operator/broadcast", "F2", "broadcast state: drivers with two inputs, one of them broadcast"},
 		{"internal/operator/*", "F2", "typed drivers, each alone: none imports another"},
 		{"internal/graph", "F2", "the logical graph: nodes hold constructors of operators"},
 
