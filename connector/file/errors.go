@@ -12,8 +12,10 @@ var (
 	// ErrNoMatch says that a path of a source matches no file.
 	ErrNoMatch = errors.New("no file matches")
 
+	// ErrWait is what the text of an Input answers if there will be more but nothing is there now.
+	ErrWait = errors.New("no text at hand yet")
+
 	errNoFile = errors.New("this text has no file to begin again")
-	errWait   = errors.New("no text at hand yet")
 )
 
 // Error is an error at a place of a file.

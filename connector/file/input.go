@@ -79,8 +79,8 @@ func (in *Input) Fill() error {
 	n, err := in.src.Read(in.buf[in.end:in.limit()])
 	in.end += n
 	switch {
-	case err == errWait:
-		return errWait
+	case err == ErrWait:
+		return ErrWait
 	case n > 0:
 		in.err = err
 		return nil

@@ -7,10 +7,9 @@ import (
 	"github.com/flott-dev/flott/internal/vfs"
 )
 
-// pump reads what can wait for long (standard input, pipes, devices) on a goroutine of its own, a few blocks ahead, so
-// that the subtask never waits for it. The goroutine is not one that the task waits for: a read of standard input, or
-// the opening of a pipe that nobody writes to, can't be interrupted and ends with the process at the latest.
-type pump struct {
+// Pump reads what can wait for long (standard input, pipes, sockets) on a goroutine of its own, a few blocks ahead, so
+// that a subtask never waits for it: Read returns ErrWait if nothing is there. It is not for concurrent use.
+type Pump struct {
 	full chan block
 	free chan []byte
 	stop chan struct{}
@@ -32,19 +31,21 @@ const (
 	pumpBlock  = 64 << 10
 )
 
-func newPump(open func() (io.ReadCloser, error), wake func()) *pump {
-	p := &pump{
+// NewPump opens a text and reads it on a goroutine that start starts; wake is called there whenever there is more. The
+// text is closed there, too, at its end or after Close.
+func NewPump(open func() (io.ReadCloser, error), start func(f func()), wake func()) *Pump {
+	p := &Pump{
 		full: make(chan block, pumpBlocks), free: make(chan []byte, pumpBlocks),
 		stop: make(chan struct{}), wake: wake,
 	}
 	for range pumpBlocks {
 		p.free <- make([]byte, pumpBlock)
 	}
-	go p.run(open)
+	start(func() { p.run(open) })
 	return p
 }
 
-func (p *pump) run(open func() (io.ReadCloser, error)) {
+func (p *Pump) run(open func() (io.ReadCloser, error)) {
 	src, err := open()
 	if err != nil {
 		p.hand(block{nil, err})
@@ -64,13 +65,13 @@ func (p *pump) run(open func() (io.ReadCloser, error)) {
 }
 
 // hand never blocks: there are no more blocks than room in full, and the last error comes in place of one.
-func (p *pump) hand(b block) {
+func (p *Pump) hand(b block) {
 	p.full <- b
 	p.wake()
 }
 
-// Read implements io.Reader; errWait says that nothing is there.
-func (p *pump) Read(dst []byte) (int, error) {
+// Read implements io.Reader; ErrWait says that nothing is there.
+func (p *Pump) Read(dst []byte) (int, error) {
 	for len(p.now) == 0 {
 		if p.err != nil {
 			return 0, p.err
@@ -83,7 +84,7 @@ func (p *pump) Read(dst []byte) (int, error) {
 		case b := <-p.full:
 			p.buf, p.now, p.err = b.data, b.data, b.err
 		default:
-			return 0, errWait
+			return 0, ErrWait
 		}
 	}
 	n := copy(dst, p.now)
@@ -91,8 +92,8 @@ func (p *pump) Read(dst []byte) (int, error) {
 	return n, nil
 }
 
-// Close implements io.Closer.
-func (p *pump) Close() error {
+// Close ends the goroutine when it comes back from reading; it does not wait for that. It is called once.
+func (p *Pump) Close() error {
 	close(p.stop)
 	return nil
 }
@@ -115,8 +116,10 @@ func (o *opener) pumped(s *Split) (*Input, error) {
 		}
 		return src, nil
 	}
+	// The task does not wait for this goroutine: a read of standard input, or the opening of a pipe that nobody writes
+	// to, can't be interrupted and ends with the process at the latest.
 	in := o.input(s)
-	in.src = newPump(open, o.wake)
+	in.src = NewPump(open, func(f func()) { go f() }, o.wake)
 	return in, nil
 }
 

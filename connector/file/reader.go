@@ -35,7 +35,7 @@ func (r *reader[T]) Poll(out *connector.Output[T]) (connector.Status, error) {
 	case io.EOF:
 		r.splits = r.splits[1:]
 		return connector.More, r.end()
-	case errWait:
+	case ErrWait:
 		return connector.Nothing, nil
 	default:
 		return connector.More, err
