@@ -22,14 +22,14 @@ type Sink struct{ c *core }
 // time of the call). Subtasks call it concurrently.
 func (s *Stream[T]) ForEach[F func(T) | func(*T)](f F) *Sink {
 	typ := s.c.typ
-	return s.c.sink("Sink: For Each", func() operator.Operator { return sink.Each[T](typ, f) })
+	return s.c.sink("For Each", func() operator.Operator { return sink.Each[T](typ, f) })
 }
 
 // AddSink calls f for each element with its timestamp, watermark and processing time; an error fails the task, ctx ends
 // with it. Subtasks call it concurrently.
 func (s *Stream[T]) AddSink[E connector.ElementContext](f func(ctx context.Context, x T, at E) error) *Sink {
 	typ := s.c.typ
-	return s.c.sink("Sink: Function", func() operator.Operator {
+	return s.c.sink("Function", func() operator.Operator {
 		return sink.TryEach(typ, func(ctx context.Context, x T, at connector.ElementContext) error { return f(ctx, x, E(at)) })
 	})
 }
@@ -37,7 +37,7 @@ func (s *Stream[T]) AddSink[E connector.ElementContext](f func(ctx context.Conte
 // SinkTo writes the stream with a connector's sink.
 func (s *Stream[T]) SinkTo[W connector.Sink[T]](w W) *Sink {
 	typ := s.c.typ
-	return s.c.sink("Sink: Writer", func() operator.Operator { return sink.Writer[T](typ, w) })
+	return s.c.sink("Writer", func() operator.Operator { return sink.Writer[T](typ, w) })
 }
 
 // Discard reads the stream and drops it.
@@ -58,7 +58,7 @@ func (s *Stream[T]) PrintTo(w io.Writer) *Sink { return s.c.print(w, "Print", ""
 
 func (c *core) discard() *Sink {
 	typ := c.typ
-	return c.sink("Sink: Discard", func() operator.Operator {
+	return c.sink("Discard", func() operator.Operator {
 		return sink.Erased(typ, func(*operator.Runtime) (func(*frame.Run) error, func() error, error) {
 			return func(*frame.Run) error { return nil }, nil, nil
 		})
@@ -67,7 +67,7 @@ func (c *core) discard() *Sink {
 
 func (c *core) print(w io.Writer, name, id string) *Sink {
 	typ := c.typ
-	return c.sink("Sink: "+name, func() operator.Operator {
+	return c.sink(name, func() operator.Operator {
 		return sink.Erased(typ, func(rt *operator.Runtime) (func(*frame.Run) error, func() error, error) {
 			prefix := printPrefix(id, rt.Subtask, rt.Parallelism)
 			buf := bufio.NewWriterSize(w, 64<<10)

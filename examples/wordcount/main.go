@@ -51,7 +51,7 @@ func run(ctx context.Context, source *file.Source[string], parallelism, top int,
 		Count().UID("count").
 		Process(newTop(top)).Name("Top").
 		Global().
-		ForEach(func(c count) { best = append(best, c) }).Name("Sink: Table").Parallelism(1)
+		ForEach(func(c count) { best = append(best, c) }).Name("Table").Parallelism(1)
 
 	job, err := env.ExecuteAsync(ctx, "wordcount")
 	if err != nil {
