@@ -32,7 +32,7 @@ var (
 
 // Error is a row that can't be read. It is found with errors.As.
 type Error struct {
-	Path   string
+	Path   string // of the file
 	Line   int64  // on which the row begins, from 1; 0: not known
 	Column int    // number of the column in the file, from 1; 0: the row as a whole
 	Field  string // name of the column

@@ -9,11 +9,11 @@ const BadRecords = "numRecordsInErrors"
 
 // Bad is a record that its format refused and that the source skipped.
 type Bad struct {
-	Path   string
-	Line   int64 // from 1, of the file; 0: not known
-	Offset int64 // where the record begins
-	Record string
-	Err    error // what a source that is not lenient would have failed with
+	Path   string // of the file
+	Line   int64  // from 1, of the file; 0: not known
+	Offset int64  // where the record begins
+	Record string // as it stands in the file, without its delimiter
+	Err    error  // what a source that is not lenient would have failed with
 }
 
 // faulty deals with the bad records of a file.

@@ -67,8 +67,8 @@ func (in *Input) BadAt(at int64, record []byte, cause error) error {
 
 // Contents is a file as one element.
 type Contents struct {
-	Path string
-	Data []byte
+	Path string // of the file
+	Data []byte // the text of the file, decompressed and as UTF-8
 }
 
 // Whole is the format that makes one element of each file, of empty ones, too. Files that are larger than 2 GiB are

@@ -20,10 +20,10 @@ var (
 
 // Error is an error at a place of a file.
 type Error struct {
-	Path   string
-	Line   int64 // from 1; 0: not known
-	Offset int64 // of the record or byte, from 0, in the decoded text
-	Err    error
+	Path   string // of the file
+	Line   int64  // from 1; 0: not known
+	Offset int64  // of the record or byte, from 0, in the decoded text
+	Err    error  // what is wrong
 }
 
 // Error implements error.

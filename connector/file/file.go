@@ -9,6 +9,7 @@ import "math"
 // Split is a part of a file, the unit of work of a reader. A record belongs to the split in which it begins; one that
 // begins exactly at the end belongs to it, too, and the next split skips it.
 type Split struct {
+	// Path is the name of the file.
 	Path string
 	// Start is the split's first byte.
 	Start int64

@@ -136,6 +136,7 @@ func TestSourceThatTriesForEverEndsWhenClosed(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		if n := len(s.times); n < 7200 {
 			t.Errorf("%d tries in an hour", n)
 		}

@@ -15,7 +15,9 @@ import (
 var errNoRetry = errors.New("no try left")
 
 // Split is the one split of a Source: its connection. There is nothing in it to go on from.
-type Split struct{ Address string }
+type Split struct {
+	Address string // of the server, for messages
+}
 
 // Source reads the lines that a TCP server sends. One subtask reads, whatever the parallelism; the others end at once.
 // It is a description: its methods return a changed copy.

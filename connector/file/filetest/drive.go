@@ -44,8 +44,8 @@ type task struct {
 
 // State is a checkpoint of a Drive.
 type State[S any] struct {
-	Enumerator []byte
-	Splits     []S
+	Enumerator []byte // its snapshot
+	Splits     []S    // of all readers
 }
 
 // Start opens a source with the given number of readers, from a checkpoint if state is not nil.

@@ -9,9 +9,11 @@ import (
 
 // WriterContext is the context of a writer in a test.
 type WriterContext struct {
-	Ctx                       context.Context // nil: never ends
-	Index, Number, AttemptNow int
-	Counts                    map[string]int64
+	Ctx        context.Context  // nil: never ends
+	Index      int              // of the subtask
+	Number     int              // of subtasks; 0 is 1
+	AttemptNow int              // of the job
+	Counts     map[string]int64 // the metrics
 }
 
 // Context implements connector.WriterContext.
