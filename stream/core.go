@@ -40,7 +40,11 @@ func newNode(kind graph.Kind, name string, out *frame.Type) *graph.Node {
 	}
 }
 
+// add puts a node into the graph. Its parallelism is the environment's as of now: a later setting is for later operators.
 func (e *Env) add(n *graph.Node) *core {
+	if n.Parallelism == unset && !n.NonParallel {
+		n.Parallelism = e.e.Settings.Parallelism
+	}
 	e.e.Add(n)
 	return &core{env: e, typ: n.Out, node: n, from: []origin{{node: n}}}
 }

@@ -108,7 +108,11 @@ func (t *Task) link() error {
 			if out == nil {
 				return fmt.Errorf("build the chain %s: operator %s has no output %q", t.d.Vertex.Name, n.Node.Name, l.Tag)
 			}
-			if err := out.Connect(t.ops[l.To].Inputs()[l.Input], t.rts[l.To]); err != nil {
+			in := t.ops[l.To].Inputs()[l.Input]
+			if t.d.Isolated {
+				in = isolate(in, out.Type)
+			}
+			if err := out.Connect(in, t.rts[l.To]); err != nil {
 				return fmt.Errorf("build the chain %s: %s to %s: %w", t.d.Vertex.Name, n.Node.Name, t.d.Vertex.Nodes[l.To].Node.Name, err)
 			}
 		}

@@ -19,6 +19,7 @@ type reducer[T any] struct {
 	table statebackend.Table
 	slots []unsafe.Pointer
 	fresh []bool
+	acc   T
 }
 
 // Reduce returns the driver of a rolling reduce whose f changes acc in place.
@@ -89,7 +90,7 @@ func (o *reducer[T]) inPlace(xs []T) error {
 
 // copied is for layouts that pack or encode values.
 func (o *reducer[T]) copied(xs []T) error {
-	acc := new(T)
+	acc := &o.acc // not a local: its address goes through an interface
 	for i := range xs {
 		found, err := o.table.Load(i, unsafe.Pointer(acc))
 		if err != nil {
