@@ -42,8 +42,11 @@ func main() {
 }
 
 // run counts the words of source, shows progress (nil: not) and writes the table to out.
-func run(ctx context.Context, source *file.Source[string], parallelism, top int, out, progress io.Writer) error {
-	env := stream.NewEnv().SetParallelism(parallelism)
+func run(ctx context.Context, source *file.Source[string], parallelism, top int, out, progress io.Writer, opts ...stream.Option) error {
+	if top < 1 {
+		return fmt.Errorf("show the %d most frequent words: there must be at least one", top)
+	}
+	env := stream.NewEnv(opts...).SetParallelism(parallelism)
 	var best []count
 	env.FromSource(source, "Files").
 		FlatMap(words).Name("Words").
@@ -134,7 +137,7 @@ func (t *topper) ProcessElement(_ *process.Context, c count, _ *process.Collecto
 		return nil
 	}
 	t.best[c.Key] = c.Value
-	if len(t.best) > 16*t.n {
+	if len(t.best) > 2*t.n { // a low limit keeps the floor high, and most words below it
 		t.prune()
 	}
 	return nil
