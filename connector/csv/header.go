@@ -56,7 +56,7 @@ func (r *rows) header() error {
 	if err != nil {
 		return fmt.Errorf("read the header of %s: %w", r.in.Path(), err)
 	}
-	r.records.Take(r.end, r.next)
+	r.records.Take(len(r.line), r.next)
 	r.heading = false
 	return nil
 }
@@ -95,7 +95,7 @@ func (r *rows) skipLine() error {
 			return err
 		}
 	}
-	r.records.Take(r.end, r.next)
+	r.records.Take(len(r.line), r.next)
 	r.heading = false
 	return nil
 }

@@ -15,25 +15,24 @@ func (r *rows) quotedField() (text []byte, more bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	if closing > r.end { // there were line ends in the field
+	if closing > len(r.line) { // there were line ends in the field
 		end, next, err := r.records.End(closing + 1)
 		if err != nil {
 			return nil, false, err
 		}
-		r.end, r.next = len(r.records.Trim(r.in.Window()[:end])), next
+		r.line, r.next = r.records.Trim(r.in.Window()[:end]), next
 	}
-	window := r.in.Window()
-	text = window[open+1 : closing]
+	text = r.line[open+1 : closing]
 	if doubled {
 		text = r.unescape(text)
 	}
-	rest := window[closing+1 : r.end]
+	rest := r.line[closing+1:]
 	if len(rest) == 0 {
-		r.at = r.end
+		r.at = len(r.line)
 		return text, false, nil
 	}
 	if len(rest) < len(r.comma) || string(rest[:len(r.comma)]) != r.comma {
-		return nil, false, &fault{r.col, string(window[open:r.end]), ErrAfterQuote}
+		return nil, false, &fault{r.col, string(r.line[open:]), ErrAfterQuote}
 	}
 	r.at = closing + 1 + len(r.comma)
 	return text, true, nil
@@ -42,37 +41,36 @@ func (r *rows) quotedField() (text []byte, more bool, err error) {
 // closing finds the quote that ends a field, from a position in it on. doubled says that there were doubled quotes.
 func (r *rows) closing(from int) (at int, doubled bool, err error) {
 	for {
-		window := r.in.Window()
-		limit := r.end
+		text := r.line
 		if r.quoting == Doubled {
-			limit = len(window)
+			text = r.in.Window()
 		}
-		i := bytes.IndexByte(window[from:limit], r.quote)
+		i := bytes.IndexByte(text[from:], r.quote)
 		at = from + i
 		switch {
 		case i < 0 && r.quoting != Doubled:
-			return 0, false, r.open(window)
+			return 0, false, r.open()
 		case i >= 0 && r.quoting == Backslash:
-			if window[at-1] != '\\' {
+			if text[at-1] != '\\' {
 				return at, false, nil
 			}
 			from = at + 1
-		case i >= 0 && at+1 < limit:
-			if window[at+1] != r.quote {
+		case i >= 0 && at+1 < len(text):
+			if text[at+1] != r.quote {
 				return at, doubled, nil
 			}
 			doubled, from = true, at+2
 		case i >= 0 && r.quoting == DoubledInLine:
 			return at, doubled, nil
 		default:
-			from = len(window) // what was looked at
+			from = len(text) // what was looked at
 			if i >= 0 {
 				from = at // the next byte decides
 			}
 			if err := r.records.More(); err == io.EOF && i >= 0 {
 				return at, doubled, nil
 			} else if err == io.EOF || errors.Is(err, file.ErrTooLong) {
-				return 0, false, r.open(window)
+				return 0, false, r.open()
 			} else if err != nil {
 				return 0, false, err
 			}
@@ -81,8 +79,8 @@ func (r *rows) closing(from int) (at int, doubled bool, err error) {
 }
 
 // open is the fault of a field that is not closed.
-func (r *rows) open(window []byte) error {
-	return &fault{r.col, string(window[r.at:r.end]), ErrQuote}
+func (r *rows) open() error {
+	return &fault{r.col, string(r.line[r.at:]), ErrQuote}
 }
 
 // unescape makes one quote of each doubled one.

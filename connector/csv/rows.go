@@ -32,10 +32,10 @@ type rows struct {
 	headEnd int64    // rows before are comments and the header
 	text    []byte   // fields without their doubled quotes; strings point into it
 
-	// The row at hand: positions in the window.
-	end  int // of the row, without delimiter
-	next int // of the row behind
-	at   int // of the next field
+	// The row at hand. It begins where the window does; positions are in the window.
+	line []byte // up to the end of the row as far as it is known, without delimiter
+	next int    // the row behind
+	at   int    // the next field
 	col  int
 }
 
@@ -74,14 +74,14 @@ func (r *rows) read(p unsafe.Pointer) error {
 		if !more {
 			break
 		}
-		if r.col >= r.plan.last && (!r.multiLine() || bytes.IndexByte(r.in.Window()[r.at:r.end], r.quote) < 0) {
+		if r.col >= r.plan.last && (!r.multiLine() || bytes.IndexByte(r.line[r.at:], r.quote) < 0) {
 			break // what follows is not looked at
 		}
 	}
 	if r.col < r.plan.last {
 		return r.failed(&fault{-1, "", ErrFieldCount})
 	}
-	r.records.Take(r.end, r.next)
+	r.records.Take(len(r.line), r.next)
 	return nil
 }
 
@@ -96,10 +96,10 @@ func (r *rows) begin() error {
 	}
 	r.next, r.at = next, 0
 	line := r.records.Trim(r.in.Window()[:end])
-	r.end = len(line)
+	r.line = line
 	if r.in.Offset() < r.headEnd || r.comment != "" && len(line) >= len(r.comment) && string(line[:len(r.comment)]) == r.comment ||
 		len(line) == 0 && (r.plan == nil || r.plan.last > 0) {
-		r.records.Take(r.end, r.next)
+		r.records.Take(len(line), r.next)
 		return errSkip
 	}
 	return nil
@@ -119,7 +119,7 @@ func (r *rows) set(p unsafe.Pointer, t *target, text []byte, quoted bool) error 
 
 // field reads the field at hand and goes behind its delimiter; more says that there is one.
 func (r *rows) field() (text []byte, quoted, more bool, err error) {
-	line := r.in.Window()[r.at:r.end]
+	line := r.line[r.at:]
 	if r.quote != 0 && len(line) > 0 && line[0] == r.quote {
 		text, more, err = r.quotedField()
 		return text, true, more, err
@@ -131,7 +131,7 @@ func (r *rows) field() (text []byte, quoted, more bool, err error) {
 		i, n = bytes.Index(line, []byte(r.comma)), len(r.comma)
 	}
 	if i < 0 {
-		r.at = r.end
+		r.at = len(r.line)
 		return line, false, false, nil
 	}
 	r.at += i + n
@@ -142,7 +142,7 @@ func (r *rows) field() (text []byte, quoted, more bool, err error) {
 // closed, that is the line of the quote, as the rest of the file is likely to be fine.
 func (r *rows) failed(err error) error {
 	if _, ok := err.(*fault); ok {
-		r.bad = r.records.Take(r.end, r.next)
+		r.bad = r.records.Take(len(r.line), r.next)
 	}
 	return err
 }
