@@ -16,6 +16,8 @@ type OperatorMetrics struct {
 	Name        string
 	UID         string
 	Parallelism int
+	// RecordsIn counts the elements of all inputs; sources have none.
+	RecordsIn int64
 	// RecordsOut counts the elements of the main output, SideOut those of side outputs by tag; both are logical: each
 	// element once, however many consumers there are.
 	RecordsOut int64
@@ -49,6 +51,7 @@ func (x *Execution) Metrics() []OperatorMetrics {
 				out = append(out, OperatorMetrics{Name: n.Node.Name, UID: key, Parallelism: s.Vertex.Parallelism, Watermark: math.MaxInt64, Source: len(n.Node.Inputs) == 0, SideOut: map[string]int64{}, User: map[string][]any{}})
 			}
 			m := &out[at]
+			m.RecordsIn += s.Runtimes()[i].In.Load()
 			if o := s.Operators()[i].Output(""); o != nil {
 				m.RecordsOut += o.Count.Load()
 				m.Watermark = min(m.Watermark, o.EventTime.Load())

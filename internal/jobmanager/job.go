@@ -78,7 +78,11 @@ func (j *Job) set(s Status) {
 
 // Cancel ends the job; Wait tells when.
 func (j *Job) Cancel() {
-	j.set(Cancelling)
+	j.mu.Lock()
+	if j.end.IsZero() {
+		j.status = Cancelling
+	}
+	j.mu.Unlock()
 	j.cancel()
 }
 
@@ -205,8 +209,22 @@ func (j *Job) watch(ctx context.Context, attempt *taskmanager.Attempt, coords *c
 			return &StuckError{After: CancelTimeout, Tasks: unfinished(attempt, over), Cause: first, Stack: allStacks()}
 		}
 	}
-	attempt.Wait()
-	return first
+	return j.settle(attempt, first)
+}
+
+// settle waits for the goroutines that the tasks have started (function sources, async calls).
+func (j *Job) settle(attempt *taskmanager.Attempt, first error) error {
+	settled := make(chan struct{})
+	go func() {
+		attempt.Wait()
+		close(settled)
+	}()
+	select {
+	case <-settled:
+		return first
+	case <-time.After(CancelTimeout):
+		return &StuckError{After: CancelTimeout, Tasks: []string{"a goroutine of a source or async function"}, Cause: first, Stack: allStacks()}
+	}
 }
 
 func (j *Job) failing() {

@@ -64,6 +64,9 @@ func (o *Output) Push(r *frame.Run) error {
 	for i := range o.links {
 		l := &o.links[i]
 		scope.At = l.at
+		if l.at != o.owner {
+			l.at.In.Add(int64(r.N))
+		}
 		if i == len(o.links)-1 {
 			if err := l.in.Push(r); err != nil {
 				return err

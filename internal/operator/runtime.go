@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/flott-dev/flott/internal/clock"
 	"github.com/flott-dev/flott/internal/host"
@@ -39,6 +40,8 @@ type Scope struct {
 // Runtime is what one operator gets from the subtask that runs it.
 type Runtime struct {
 	*Scope
+	// In counts the elements that came in over all inputs; read by metrics.
+	In             atomic.Int64
 	Name           string
 	UID            string // stable identity, 32 hex digits
 	MaxParallelism int

@@ -132,6 +132,7 @@ func (t *Task) runs(in *input, all *frame.Run, from, to int) error {
 		n := min(t.scope.RunLen, to-from)
 		t.run = all.Slice(from, from+n)
 		t.scope.At = in.at
+		in.at.In.Add(int64(n))
 		if err := in.to.Push(&t.run); err != nil {
 			return err
 		}

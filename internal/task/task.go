@@ -174,6 +174,9 @@ func (t *Task) Cancel() {
 // Operators are the chain's operators, for metrics and events; their counters may be read from any goroutine.
 func (t *Task) Operators() []operator.Operator { return t.ops }
 
+// Runtimes are what the chain's operators got, in the same order; only their counters may be read elsewhere.
+func (t *Task) Runtimes() []*operator.Runtime { return t.rts }
+
 // Event hands an event of a coordinator to the operator at index node of the chain: a letter for the mailbox.
 func (t *Task) Event(node int, event []byte) func() error {
 	return func() error {

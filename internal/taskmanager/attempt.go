@@ -68,6 +68,9 @@ type Subtask struct {
 // Operators are the chain's operators; only their counters may be read from other goroutines.
 func (s *Subtask) Operators() []operator.Operator { return s.task.Operators() }
 
+// Runtimes are what the operators got, in the same order; only their counters may be read from other goroutines.
+func (s *Subtask) Runtimes() []*operator.Runtime { return s.task.Runtimes() }
+
 // Event leaves a coordinator's event for the operator at index node of the chain.
 func (s *Subtask) Event(node int, event []byte) { s.Mailbox.Post(s.task.Event(node, event)) }
 
