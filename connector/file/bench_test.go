@@ -38,3 +38,35 @@ func BenchmarkLines(b *testing.B) {
 	runtime.ReadMemStats(&after)
 	b.ReportMetric(float64(after.Mallocs-before.Mallocs)/float64(b.N*size/(64<<10)), "allocs/64KiB")
 }
+
+// TestLinesAllocateAtMostOncePer64KiB holds the promise of the source: blocks, and nothing per line.
+func TestLinesAllocateAtMostOncePer64KiB(t *testing.T) {
+	const size = 16 << 20
+	name := filepath.Join(t.TempDir(), "lines")
+	line := []byte("the quick brown fox jumps over a dog 12\n")
+	if err := os.WriteFile(name, bytes.Repeat(line, size/len(line)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, src := range []*file.Source[string]{file.Lines(name), file.New(file.Text{Delimiter: "12\n"}, name)} {
+		if n, err := filetest.Allocations(src, size); err != nil || n > 1 {
+			t.Errorf("%.2f allocations per 64 KiB, %v", n, err)
+		}
+	}
+}
+
+// BenchmarkTree reads thousands of small files: the Go tree's own sources.
+func BenchmarkTree(b *testing.B) {
+	src := file.Lines(filepath.Join(runtime.GOROOT(), "src", "**", "*.go")).Hidden()
+	b.ReportAllocs()
+	for b.Loop() {
+		d, err := filetest.Start(src, 1, 512, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		d.Drop = true
+		if err := d.Run(); err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(d.Dropped), "lines")
+	}
+}

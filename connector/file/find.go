@@ -138,6 +138,12 @@ func (f *finder) glob(dir string, pattern []string) error {
 	if first == "**" {
 		return f.below(dir, entries, rest)
 	}
+	return f.match(dir, entries, pattern)
+}
+
+// match adds what a pattern, whose first part is one of names, matches among the entries of dir and below.
+func (f *finder) match(dir string, entries []fs.DirEntry, pattern []string) (err error) {
+	first, rest := pattern[0], pattern[1:]
 	for _, e := range entries {
 		if ok, _ := path.Match(first, e.Name()); !ok || f.skips(e.Name(), first) {
 			continue
@@ -161,7 +167,13 @@ func (f *finder) below(dir string, entries []fs.DirEntry, rest []string) error {
 	if len(rest) == 0 {
 		rest = []string{"*"}
 	}
-	if err := f.glob(dir, rest); err != nil {
+	var err error
+	if hasMeta(rest[0]) && rest[0] != "**" {
+		err = f.match(dir, entries, rest)
+	} else {
+		err = f.glob(dir, rest)
+	}
+	if err != nil {
 		return err
 	}
 	for _, e := range entries {

@@ -5,7 +5,9 @@ package filetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 
 	"github.com/flott-dev/flott/connector"
@@ -226,4 +228,19 @@ func (c readerContext[T, S]) Wake() {
 	case c.d.Woken <- struct{}{}:
 	default:
 	}
+}
+
+// Allocations reads a bounded source with one reader and returns how many allocations that took for each 64 KiB of the
+// size bytes that it reads. Everything counts: opening files, the driver, what else the process does in that time.
+func Allocations[T, S any](src connector.Source[T, S], size int64) (float64, error) {
+	d, err := Start(src, 1, 512, nil)
+	if err != nil {
+		return 0, err
+	}
+	d.Drop = true
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	err = d.Run()
+	runtime.ReadMemStats(&after)
+	return float64(after.Mallocs-before.Mallocs) / (float64(size) / (64 << 10)), errors.Join(err, d.Close())
 }
