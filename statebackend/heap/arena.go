@@ -87,7 +87,7 @@ func (a *arena) make(n int) (ref, error) {
 	}
 	class, room := roomOf(n)
 	a.made += int64(room)
-	if head := a.free[class]; head != 0 && !a.exposed {
+	if head := a.free[class]; head != 0 {
 		r := ref(head - 1)
 		a.free[class] = *(*uint64)(a.at(r))
 		a.live += int64(room)

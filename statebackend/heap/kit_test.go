@@ -95,12 +95,26 @@ func (k *kit[K]) checkClosed() {
 	if k.memory.held != k.store.MemoryBytes() {
 		k.t.Errorf("budget holds %d bytes, store %d", k.memory.held, k.store.MemoryBytes())
 	}
+	tables := k.store.tables
+	if sum := heldBy(tables); sum != k.memory.held {
+		k.t.Errorf("budget holds %d bytes, the tables %d", k.memory.held, sum)
+	}
 	if err := k.store.Close(); err != nil {
 		k.t.Error(err)
+	}
+	if sum := heldBy(tables); sum != 0 {
+		k.t.Errorf("after Close the tables hold %d bytes", sum)
 	}
 	if k.memory.held != 0 || k.store.MemoryBytes() != 0 {
 		k.t.Errorf("after Close the budget holds %d bytes, the store %d", k.memory.held, k.store.MemoryBytes())
 	}
+}
+
+func heldBy(tables []keeper) (sum int64) {
+	for _, t := range tables {
+		sum += t.(interface{ MemoryBytes() int64 }).MemoryBytes()
+	}
+	return sum
 }
 
 func ok(t testing.TB, err error) {

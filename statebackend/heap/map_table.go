@@ -164,7 +164,7 @@ func (t *mapTable) link(owner uint32, row unsafe.Pointer, id uint32) {
 	head.last = id + 1
 	head.count++
 	for i := range t.walks {
-		if w := &t.walks[i]; w.owner == owner && w.before && w.row == 0 {
+		if w := &t.walks[i]; w.owner == owner && w.row == 0 {
 			w.row = id + 1
 		}
 	}

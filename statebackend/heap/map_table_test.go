@@ -321,3 +321,24 @@ func TestLargeMapIsDeletedAtOnceAndBuriedInSteps(t *testing.T) {
 	}
 	k.checkClosed()
 }
+
+func TestExpiryLeavesTheRowsOfDeletedMapsToTheirBurial(t *testing.T) {
+	k := newKit[int64](t)
+	table, err := k.store.Map(statebackend.TableSpec{Name: "m", Value: handle[int64](t), MapKey: k.key, TTL: ttl(10)})
+	ok(t, err)
+	m := table.(*mapTable)
+	k.run(1, 2)
+	for i := range int64(2 * doomFrom) {
+		ok(t, table.Save(0, unsafe.Pointer(&i), unsafe.Pointer(&i)))
+	}
+	ok(t, table.Delete(0))
+	ok(t, table.Save(1, unsafe.Pointer(&k.keys[1]), unsafe.Pointer(&k.keys[1])))
+	k.now = 100
+	for range 20 {
+		k.run(make([]int64, sweepEvery)...)
+	}
+	if table.Len() != 0 || m.entries.length() != 0 || m.owners.length() != 0 || m.dead != 0 || m.owners.rows.live != 0 {
+		t.Errorf("Len %d, %d rows, %d maps of %d rows, %d dead", table.Len(), m.entries.length(), m.owners.length(), m.owners.rows.live, m.dead)
+	}
+	k.checkClosed()
+}

@@ -41,6 +41,7 @@ type oracle[K comparable, V any] struct {
 	table     statebackend.Table
 	want      map[string]map[K]V // by namespace
 	namespace string
+	names     []string
 }
 
 func TestValueTableEqualsMap(t *testing.T) {
@@ -140,10 +141,8 @@ func testValues[K comparable, V any](t *testing.T, key func(int) K, value func(*
 		o.want[n] = map[K]V{}
 	}
 	for round := range 900 {
-		o.namespace = names[o.rnd.IntN(len(names))]
-		if ns != nil {
-			table.SetNamespace([]byte(o.namespace))
-		}
+		o.names = names
+		o.enter()
 		o.round(round)
 		if t.Failed() {
 			return
@@ -151,6 +150,14 @@ func testValues[K comparable, V any](t *testing.T, key func(int) K, value func(*
 	}
 	o.check()
 	o.checkClosed()
+}
+
+// enter selects a namespace.
+func (o *oracle[K, V]) enter() {
+	o.namespace = o.names[o.rnd.IntN(len(o.names))]
+	if o.table.Spec().Namespace != nil {
+		o.table.SetNamespace([]byte(o.namespace))
+	}
 }
 
 // round does one run: the set of keys grows in the first third, turns over in the second, shrinks in the last.
@@ -166,6 +173,8 @@ func (o *oracle[K, V]) round(round int) {
 	for range 1 + o.rnd.IntN(60) {
 		i := o.rnd.IntN(n)
 		switch op := o.rnd.IntN(10); {
+		case op == 0 && o.rnd.IntN(4) == 0:
+			o.enter()
 		case op < 2:
 			o.checkKey(i)
 		case op < 4 && round > 300 || round > 600:
