@@ -439,6 +439,22 @@ func TestBadRecordsAreSkippedCountedAndReported(t *testing.T) {
 	}
 }
 
+func TestTheEngineCanTakeBadRecordsAsASideOutput(t *testing.T) {
+	var bad []int64
+	src := file.New(numbers(), "f").On(disk(t, map[string]string{"f": "1\ntwo\n3\n"}))
+	d, err := filetest.Start(src, 1, 2, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Reader(0).(interface{ ReportBad(f func(file.Bad)) }).ReportBad(func(b file.Bad) { bad = append(bad, b.Line) })
+	if err := d.Run(); err != nil || fmt.Sprint(d.Out[0], bad) != "[1 3] [2]" {
+		t.Errorf("got %v, bad %v, %v", d.Out[0], bad, err)
+	}
+	if _, err := filetest.Collect(src, 1, 2); err == nil {
+		t.Error("the source itself became lenient")
+	}
+}
+
 func TestTooLongLinesAreErrors(t *testing.T) {
 	m := disk(t, map[string]string{"f": "short\n" + strings.Repeat("x", 300<<10) + "\n"})
 	_, err := filetest.Collect(file.New(file.Text{MaxLine: 1000}, "f").On(m), 1, 8)

@@ -9,6 +9,8 @@ import (
 
 // Text is the format of lines of text. Bytes are taken as they are: text that is no valid UTF-8 stays so. A byte order
 // mark at the begin of a file is skipped, a last line needs no delimiter, and a delimiter at the end makes no empty line.
+// Lines are not copied: they point into the blocks of up to 256 KiB that were read, so one that is kept for long keeps
+// its block (strings.Clone makes a copy of its own; state does so by itself).
 type Text struct {
 	// Delimiter ends a line; 1 to Lookback bytes. "" is "\n", with which a CR before it is not part of the line. Files are
 	// not cut if the delimiter overlaps itself, as "aa" does.

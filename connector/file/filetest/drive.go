@@ -160,6 +160,9 @@ func (d *Drive[T, S]) Splits() ([]S, error) {
 	return all, nil
 }
 
+// Reader is the reader of a subtask.
+func (d *Drive[T, S]) Reader(subtask int) connector.Reader[T, S] { return d.readers[subtask] }
+
 // Done reports whether every reader has come to its end.
 func (d *Drive[T, S]) Done() bool { return !slices.Contains(d.done, false) }
 
