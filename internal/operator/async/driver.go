@@ -180,7 +180,7 @@ func (o *driver) wait(reason host.Reason) error {
 // barriers and latency markers pass at once.
 func (o *driver) Mark(m frame.Mark) error {
 	switch m.Kind {
-	case frame.Watermark, frame.Idle, frame.Active:
+	case frame.Watermark, frame.Idle, frame.Active, frame.Probe:
 		if o.queue.Len() == 0 {
 			break
 		}
