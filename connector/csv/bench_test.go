@@ -59,7 +59,7 @@ func BenchmarkRows(b *testing.B) {
 
 // TestRowsAllocateAtMostOncePer64KiB holds the promise of the source: nothing per row or field, quoted or not.
 func TestRowsAllocateAtMostOncePer64KiB(t *testing.T) {
-	const size = 16 << 20
+	const size = 8 << 20
 	for _, row := range []string{"ACME,1234567890,101.25,500,true\n", "\"A \"\"C\"\"\nE\",\"123456789\",-1e3,500,false\n"} {
 		path := filepath.Join(t.TempDir(), "rows")
 		if err := os.WriteFile(path, bytes.Repeat([]byte(row), size/len(row)), 0o666); err != nil {

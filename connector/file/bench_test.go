@@ -42,7 +42,7 @@ func BenchmarkLines(b *testing.B) {
 
 // TestLinesAllocateAtMostOncePer64KiB holds the promise of the source: blocks, and nothing per line.
 func TestLinesAllocateAtMostOncePer64KiB(t *testing.T) {
-	const size = 16 << 20
+	const size = 8 << 20
 	name := filepath.Join(t.TempDir(), "lines")
 	line := []byte("the quick brown fox jumps over a dog 12\n")
 	if err := os.WriteFile(name, bytes.Repeat(line, size/len(line)), 0o666); err != nil {

@@ -118,6 +118,37 @@ func TestLinesGoOnExactlyFromASnapshotAfterEveryStep(t *testing.T) {
 	}
 }
 
+func TestSplitsOfAFailedReaderAreReadByAnother(t *testing.T) {
+	text, want := numbered(40)
+	slices.Sort(want)
+	for _, watch := range []time.Duration{0, time.Second} {
+		src := file.Lines("f").On(disk(t, map[string]string{"f": text})).SplitSize(50)
+		if watch > 0 {
+			src = src.Watch(watch)
+		}
+		d, err := filetest.Start(src, 2, 8, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			if _, err := d.Step(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := d.Restart(1); err != nil { // no checkpoint: all that it was given is read again
+			t.Fatal(err)
+		}
+		if err := d.Run(); err != nil {
+			t.Fatal(err)
+		}
+		got := slices.Concat(d.Out...)
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("watching %v: %d lines, want %d", watch > 0, len(got), len(want))
+		}
+	}
+}
+
 func TestCompressedFilesAreReadByTheirExtension(t *testing.T) {
 	const text = "alpha\nbeta\n"
 	var gz, deflate, zst bytes.Buffer

@@ -32,6 +32,7 @@ type Drive[T, S any] struct {
 	enumerator connector.Enumerator[S]
 	readers    []connector.Reader[T, S]
 	done       []bool
+	given      [][]S // the splits of each reader
 	requests   []int
 	work       []task
 	column     *frame.Column
@@ -58,7 +59,7 @@ func Start[T, S any](src connector.Source[T, S], parallelism, room int, state *S
 	}
 	d := &Drive[T, S]{
 		Source: src, Room: room, Counts: map[string]int64{}, Out: make([][]T, parallelism),
-		done: make([]bool, parallelism), column: frame.NewColumn(typ, room), Woken: make(chan struct{}, 1),
+		done: make([]bool, parallelism), given: make([][]S, parallelism), column: frame.NewColumn(typ, room), Woken: make(chan struct{}, 1),
 	}
 	d.output = connector.NewOutput[T](d.column, func(frame.Mark) error { return nil })
 	var restored []byte
@@ -160,6 +161,18 @@ func (d *Drive[T, S]) Splits() ([]S, error) {
 	return all, nil
 }
 
+// Restart lets the reader of a subtask fail: its output is dropped, a new one takes its place, and the splits that it was
+// given since the drive started go back to the enumerator.
+func (d *Drive[T, S]) Restart(subtask int) error {
+	r, err := d.Source.Reader(readerContext[T, S]{d, subtask})
+	if err != nil {
+		return err
+	}
+	back := d.given[subtask]
+	d.readers[subtask], d.given[subtask], d.Out[subtask], d.done[subtask] = r, nil, nil, false
+	return d.enumerator.AddBack(subtask, back)
+}
+
 // Reader is the reader of a subtask.
 func (d *Drive[T, S]) Reader(subtask int) connector.Reader[T, S] { return d.readers[subtask] }
 
@@ -204,6 +217,7 @@ func (c enumeratorContext[T, S]) Context() context.Context { return context.Back
 func (c enumeratorContext[T, S]) Parallelism() int         { return len(c.d.Out) }
 
 func (c enumeratorContext[T, S]) Assign(subtask int, splits ...S) {
+	c.d.given[subtask] = append(c.d.given[subtask], splits...)
 	if err := c.d.readers[subtask].AddSplits(splits); err != nil {
 		panic(err) // no reader of ours refuses a split
 	}
