@@ -50,6 +50,8 @@ func (e *Env) add(n *graph.Node) *core {
 }
 
 // apply adds an operator with this stream as its one input.
+//
+//go:noinline
 func (c *core) apply(name string, out *frame.Type, open func() operator.Operator) *core {
 	n := newNode(graph.Operator, name, out)
 	n.New = open
@@ -58,6 +60,8 @@ func (c *core) apply(name string, out *frame.Type, open func() operator.Operator
 }
 
 // sink adds a sink.
+//
+//go:noinline
 func (c *core) sink(name string, open func() operator.Operator) *Sink {
 	n := newNode(graph.Sink, name, nil)
 	n.New = open
@@ -74,6 +78,8 @@ func (c *core) edges() []graph.Edge {
 }
 
 // partitioned is the same stream with another way to spread its elements.
+//
+//go:noinline
 func (c *core) partitioned(p *graph.Partitioner) *core {
 	d := &core{env: c.env, typ: c.typ}
 	for _, o := range c.from {
@@ -83,11 +89,14 @@ func (c *core) partitioned(p *graph.Partitioner) *core {
 	return d
 }
 
+//go:noinline
 func (c *core) strategy(s graph.Strategy) *core {
 	return c.partitioned(&graph.Partitioner{Strategy: s})
 }
 
 // union is the stream of all elements of several.
+//
+//go:noinline
 func (c *core) union(others []*core) *core {
 	d := &core{env: c.env, typ: c.typ, from: append([]origin(nil), c.from...)}
 	for _, o := range others {
@@ -100,6 +109,8 @@ func (c *core) union(others []*core) *core {
 }
 
 // side is a side output of the stream's operator.
+//
+//go:noinline
 func (c *core) side(tag string, typ *frame.Type) *core {
 	if c.node == nil {
 		c.env.report(fmt.Errorf("read side output %q: %w", tag, errNoOperator))
@@ -124,18 +135,23 @@ func (c *core) configure(what string, f func(n *graph.Node)) {
 	f(c.node)
 }
 
+//go:noinline
 func (c *core) name(name string) { c.configure("the name", func(n *graph.Node) { n.Name = name }) }
 
+//go:noinline
 func (c *core) describe(text string) {
 	c.configure("the description", func(n *graph.Node) { n.Description = text })
 }
 
+//go:noinline
 func (c *core) uid(uid string) { c.configure("the UID", func(n *graph.Node) { n.UID = uid }) }
 
+//go:noinline
 func (c *core) uidHash(hex string) {
 	c.configure("the UID hash", func(n *graph.Node) { n.UIDHash = hex })
 }
 
+//go:noinline
 func (c *core) parallelism(p int) {
 	c.configure("the parallelism", func(n *graph.Node) {
 		switch {
@@ -149,6 +165,7 @@ func (c *core) parallelism(p int) {
 	})
 }
 
+//go:noinline
 func (c *core) maxParallelism(p int) {
 	c.configure("the max parallelism", func(n *graph.Node) {
 		if p < 1 || p > 32768 {
@@ -159,14 +176,17 @@ func (c *core) maxParallelism(p int) {
 	})
 }
 
+//go:noinline
 func (c *core) slotGroup(group string) {
 	c.configure("the slot sharing group", func(n *graph.Node) { n.SlotGroup = group })
 }
 
+//go:noinline
 func (c *core) chaining(what graph.Chaining) {
 	c.configure("the chaining", func(n *graph.Node) { n.Chaining = what })
 }
 
+//go:noinline
 func (c *core) bufferTimeout(d time.Duration) {
 	c.configure("the buffer timeout", func(n *graph.Node) { n.BufferTimeout = &d })
 }

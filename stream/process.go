@@ -31,6 +31,8 @@ func (s *KeyedStream[T, K]) Process[P process.KeyedFunction[K, T, R], R any](con
 }
 
 // applySided is apply for operators with side outputs: which ones are read is known when the graph is complete.
+//
+//go:noinline
 func (c *core) applySided(name string, out *frame.Type, open func(sides map[string]*frame.Type) operator.Operator) *core {
 	n := newNode(graph.Operator, name, out)
 	n.New = func() operator.Operator { return open(n.Side) }

@@ -56,6 +56,7 @@ func (s *Stream[T]) PrintAs(id string) *Sink { return s.c.print(os.Stdout, "Prin
 // PrintTo is Print to w, which all subtasks of this process share: each run is one call of Write.
 func (s *Stream[T]) PrintTo(w io.Writer) *Sink { return s.c.print(w, "Print", "") }
 
+//go:noinline
 func (c *core) discard() *Sink {
 	typ := c.typ
 	return c.sink("Discard", func() operator.Operator {
@@ -65,6 +66,7 @@ func (c *core) discard() *Sink {
 	})
 }
 
+//go:noinline
 func (c *core) print(w io.Writer, name, id string) *Sink {
 	typ := c.typ
 	return c.sink(name, func() operator.Operator {
