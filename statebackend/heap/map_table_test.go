@@ -211,7 +211,7 @@ func newIntMap(t *testing.T, n int64) (*kit[int64], statebackend.MapTable) {
 	ok(t, err)
 	table, err := k.store.Map(statebackend.TableSpec{Name: "m", Value: handle[int64](t), MapKey: mk})
 	ok(t, err)
-	k.run(1)
+	k.run(1, 2)
 	for i := range n {
 		ok(t, table.Save(0, unsafe.Pointer(&i), unsafe.Pointer(&i)))
 	}
@@ -261,6 +261,12 @@ func TestMapMayChangeWhileIterated(t *testing.T) {
 				put(m, 9)
 			}
 		}, []int64{0, 1, 2, 3, 9}},
+		{"remove the last and add to the map of another key", func(m statebackend.MapTable, k int64) {
+			if k == 3 {
+				remove(m, 3)
+				ok(t, m.Save(1, unsafe.Pointer(&k), unsafe.Pointer(&k)))
+			}
+		}, []int64{0, 1, 2, 3}},
 		{"remove and put back", func(m statebackend.MapTable, k int64) {
 			if k == 1 {
 				remove(m, 1)
@@ -334,6 +340,7 @@ func TestExpiryLeavesTheRowsOfDeletedMapsToTheirBurial(t *testing.T) {
 	ok(t, table.Delete(0))
 	ok(t, table.Save(1, unsafe.Pointer(&k.keys[1]), unsafe.Pointer(&k.keys[1])))
 	k.now = 100
+	m.care.expiry = 2 // not where the burial is
 	for range 20 {
 		k.run(make([]int64, sweepEvery)...)
 	}
