@@ -30,6 +30,7 @@ type Env struct {
 	e       *env.Env
 	time    TimeCharacteristic
 	aligned map[string]*watermarks.Group
+	loops   int64 // iterations so far
 }
 
 // Option is a setting of an environment.

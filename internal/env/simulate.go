@@ -21,12 +21,9 @@ func (e *Env) Simulate(ctx context.Context, name string, seed uint64) (trace str
 	if err != nil {
 		return "", fmt.Errorf("build job %q: %w", name, err)
 	}
-	for _, v := range jg.Vertices {
-		for _, n := range v.Nodes {
-			if n.Node.NewCoordinator != nil {
-				return "", fmt.Errorf("simulate job %q: source %q has an enumerator, which runs outside of the simulation", name, n.Node.Name)
-			}
-		}
+	coords, err := newReactive(ctx, jg)
+	if err != nil {
+		return "", fmt.Errorf("simulate job %q: %w", name, err)
 	}
 	c := clock.NewManual(0)
 	sim := host.NewSimulation(seed, c)
@@ -42,11 +39,17 @@ func (e *Env) Simulate(ctx context.Context, name string, seed uint64) (trace str
 			attempt.Cancel()
 		}
 	}
-	attempt, err = taskmanager.Deploy(ctx, e.job(jg, name), 0, opt, func(int, int, int, []byte) {}, ended)
+	attempt, err = taskmanager.Deploy(ctx, e.job(jg, name), 0, opt, coords.fromSubtask, ended)
 	if err != nil {
 		return "", err
 	}
+	if err := coords.start(attempt); err != nil {
+		return "", err
+	}
 	if err := sim.Run(); err != nil && failure == nil {
+		failure = err
+	}
+	if err := coords.close(); failure == nil {
 		failure = err
 	}
 	if failure != nil {

@@ -40,3 +40,6 @@ func (g *Gate) Return(f *frame.Frame, channel int) { g.channels[channel].Return(
 
 // End closes a channel: nothing more comes on it.
 func (g *Gate) End(channel int) { g.open[channel] = false }
+
+// Ended reports whether a channel was closed.
+func (g *Gate) Ended(channel int) bool { return !g.open[channel] }

@@ -36,11 +36,14 @@ const (
 	LatencyMarker
 	// End: the input is over.
 	End
+	// Probe goes round a feedback loop to find out whether it is empty; a task passes it on once it has come on all its
+	// open channels. Value names the loop and the round.
+	Probe
 )
 
 // String gives the kind's name for traces and errors.
 func (k MarkKind) String() string {
-	return [...]string{"watermark", "idle", "active", "barrier", "cancel barrier", "latency marker", "end"}[k]
+	return [...]string{"watermark", "idle", "active", "barrier", "cancel barrier", "latency marker", "end", "probe"}[k]
 }
 
 // Mark stands at a position of a frame: before the element of that index.

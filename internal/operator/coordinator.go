@@ -15,6 +15,13 @@ type Coordinator interface {
 	Close() error
 }
 
+// Reactive is a Coordinator that only reacts to events and never calls Do: it needs no goroutine, so that it can run in a
+// simulation.
+type Reactive interface {
+	Coordinator
+	Reactive()
+}
+
 // CoordinatorContext is the coordinator's way to its subtasks.
 type CoordinatorContext interface {
 	// Context ends with the job.

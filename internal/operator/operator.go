@@ -53,6 +53,16 @@ type Source interface {
 	Poll() (Status, error)
 }
 
+// Looper is an operator at the head of a task that has work besides its input: the head of an iteration, to which elements
+// come back from the tail. Its work goes before the input, and the task ends when the operator says so, not with its
+// input: the operator holds back the end that its input hands it and passes End on when it is Done.
+type Looper interface {
+	Operator
+	// Work does a portion of the work, a run of Scope.RunLen elements at most. Nothing: there is none now; the operator
+	// wakes the subtask when there is. Done: End has been passed on.
+	Work() (Status, error)
+}
+
 // Finisher is an operator that still emits when its input has ended; drivers call it from Mark(End) before passing
 // End on.
 type Finisher interface {

@@ -31,7 +31,7 @@ func (t *Task) loop() error {
 		if done {
 			return t.flush()
 		}
-		polled = worked && t.source != nil
+		polled = worked && (t.source != nil || t.looper != nil)
 		if worked {
 			t.waiter.Yield()
 			continue
@@ -66,15 +66,20 @@ func (t *Task) deadline() int64 {
 	return at + 1
 }
 
-// step does one portion of work: a poll of the source or one frame of input.
+// step does one portion of work: a poll of the source, a portion of an iteration's feedback, or one frame of input.
 func (t *Task) step() (worked, done bool, err error) {
+	t.scope.At = t.rts[0]
 	if t.source != nil {
-		t.scope.At = t.rts[0]
 		status, err := t.source.Poll()
 		if err == nil && status == operator.Done {
 			return true, true, t.endSource()
 		}
 		return status == operator.More, false, err
+	}
+	if t.looper != nil {
+		if status, err := t.looper.Work(); err != nil || status != operator.Nothing {
+			return true, status == operator.Done, err
+		}
 	}
 	f, c := t.gate.Poll()
 	if f == nil {
@@ -84,12 +89,16 @@ func (t *Task) step() (worked, done bool, err error) {
 		return true, false, err
 	}
 	t.gate.Return(f, c)
+	return true, t.looper == nil && t.allEnded(), nil
+}
+
+func (t *Task) allEnded() bool {
 	for _, in := range t.inputs {
 		if in.open > 0 {
-			return true, false, nil
+			return false
 		}
 	}
-	return true, true, nil
+	return true
 }
 
 // endSource ends a source's stream: the last watermark, then the end.
@@ -180,7 +189,13 @@ func (t *Task) mark(in *input, channel int, m frame.Mark) error {
 	case frame.End:
 		t.gate.End(channel)
 		in.open--
-		return t.act(in, in.valve.Step(ch, m)) // the end of the last channel is the end of the input
+		if err := t.act(in, in.valve.Step(ch, m)); err != nil { // the end of the last channel is the end of the input
+			return err
+		}
+		return t.passProbes()
+	case frame.Probe:
+		t.probe(in, channel, m.Value)
+		return t.passProbes()
 	}
 	return in.to.Mark(m)
 }

@@ -19,11 +19,10 @@ import (
 	"github.com/flott-dev/flott/internal/plan"
 )
 
-// Input is one channel into the task: which input of the head operator it feeds, and whether it closes a loop.
+// Input is one channel into the task: which input of the head operator it feeds.
 type Input struct {
-	Channel  *exchange.Channel
-	Input    int
-	Feedback bool
+	Channel *exchange.Channel
+	Input   int
 }
 
 // Deployment is all that a task needs to run; whoever deploys fills it.
@@ -61,6 +60,8 @@ type Task struct {
 	inputs  []*input
 	local   []int // per channel: its number within its input
 	source  operator.Source
+	looper  operator.Looper
+	probes  []probe
 	stopped atomic.Bool
 	run     frame.Run
 	waiter  host.Waiter
@@ -71,7 +72,7 @@ type input struct {
 	to    operator.Input
 	at    *operator.Runtime
 	valve *valve.Valve
-	open  int // channels that have not ended, feedback aside
+	open  int // channels that have not ended
 }
 
 // New builds the chain. Errors name the operators that don't fit.
@@ -118,6 +119,9 @@ func (t *Task) link() error {
 		}
 	}
 	for i, e := range t.d.Vertex.Outputs {
+		if e.Feedback {
+			continue // goes from tail to head in their own way
+		}
 		out := t.ops[e.Producer].Output(e.Tag)
 		if out == nil {
 			return fmt.Errorf("build the chain %s: operator %s has no output %q", t.d.Vertex.Name, t.d.Vertex.Nodes[e.Producer].Node.Name, e.Tag)
@@ -159,6 +163,7 @@ func (t *Task) connectInputs() error {
 		t.inputs[in.Input].open++
 	}
 	t.gate = exchange.NewGate(channels)
+	t.looper, _ = t.ops[0].(operator.Looper)
 	return nil
 }
 

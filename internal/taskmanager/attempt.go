@@ -131,13 +131,20 @@ func (b *builder) build(v *plan.ExecutionVertex, st *plan.Subtask) error {
 		FrameBudget: b.opt.FrameBudget, AutoWatermark: b.job.AutoWatermark, Times: &sub.Times, Isolated: b.opt.Isolated, Memory: b.opt.Memory,
 	}
 	for _, g := range st.Inputs {
+		if g.Edge.Feedback {
+			continue // the ends of an iteration have a way of their own between them, see package iterate
+		}
 		for _, up := range g.Peers {
 			c := b.channel(g.Edge, up, st.Index)
 			c.Consumer = waiter
-			d.Inputs = append(d.Inputs, task.Input{Channel: c, Input: g.Edge.Input, Feedback: g.Edge.Feedback})
+			d.Inputs = append(d.Inputs, task.Input{Channel: c, Input: g.Edge.Input})
 		}
 	}
 	for _, g := range st.Outputs {
+		if g.Edge.Feedback {
+			d.Outputs = append(d.Outputs, nil)
+			continue
+		}
 		var out []*exchange.Channel
 		for _, down := range g.Peers {
 			c := b.channel(g.Edge, st.Index, down)

@@ -1,0 +1,97 @@
+package env
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/flott-dev/flott/internal/operator"
+	"github.com/flott-dev/flott/internal/plan"
+	"github.com/flott-dev/flott/internal/taskmanager"
+)
+
+// reactive are the coordinators of a simulated job: those that only react to events, called at once.
+type reactive struct {
+	all    []*reactor
+	byNode map[[2]int]*reactor
+	err    error // the first of their calls
+}
+
+// reactor is one coordinator and its way to the subtasks.
+type reactor struct {
+	operator.Coordinator
+	ctx         context.Context
+	name        string
+	vertex      int
+	node        int
+	parallelism int
+	attempt     *taskmanager.Attempt
+}
+
+func newReactive(ctx context.Context, g *plan.JobGraph) (*reactive, error) {
+	cs := &reactive{byNode: map[[2]int]*reactor{}}
+	for _, v := range g.Vertices {
+		for _, n := range v.Nodes {
+			if n.Node.NewCoordinator == nil {
+				continue
+			}
+			c, ok := n.Node.NewCoordinator().(operator.Reactive)
+			if !ok {
+				return nil, fmt.Errorf("source %q has an enumerator, which runs outside of the simulation", n.Node.Name)
+			}
+			r := &reactor{Coordinator: c, ctx: ctx, name: n.Node.Name, vertex: v.Index, node: n.Index, parallelism: v.Parallelism}
+			cs.all = append(cs.all, r)
+			cs.byNode[[2]int{v.Index, n.Index}] = r
+		}
+	}
+	return cs, nil
+}
+
+func (cs *reactive) start(a *taskmanager.Attempt) error {
+	for _, c := range cs.all {
+		c.attempt = a
+		if err := c.Start(c, nil); err != nil {
+			return fmt.Errorf("coordinate %q: %w", c.name, err)
+		}
+	}
+	return nil
+}
+
+func (cs *reactive) fromSubtask(vertex, subtask, node int, event []byte) {
+	c := cs.byNode[[2]int{vertex, node}]
+	if c == nil || cs.err != nil {
+		return
+	}
+	if err := c.Handle(subtask, event); err != nil {
+		cs.err = fmt.Errorf("coordinate %q: %w", c.name, err)
+		c.attempt.Cancel()
+	}
+}
+
+func (cs *reactive) close() error {
+	errs := []error{cs.err}
+	for _, c := range cs.all {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Context implements operator.CoordinatorContext.
+func (c *reactor) Context() context.Context { return c.ctx }
+
+// Parallelism implements operator.CoordinatorContext.
+func (c *reactor) Parallelism() int { return c.parallelism }
+
+// Send implements operator.CoordinatorContext.
+func (c *reactor) Send(subtask int, event []byte) {
+	for _, s := range c.attempt.Tasks {
+		if s.Vertex.Index == c.vertex && s.Index == subtask {
+			s.Event(c.node, event)
+		}
+	}
+}
+
+// Do implements operator.CoordinatorContext: a reactive coordinator never calls it.
+func (c *reactor) Do(int64, func(context.Context) error, func(error)) {
+	panic("env: a reactive coordinator asked for a goroutine")
+}
