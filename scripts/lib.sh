@@ -39,7 +39,7 @@ fuzz_targets() {
 # failure ("context deadline exceeded") although no input failed; only then is the run repeated, once.
 fuzz_one() {
 	log=$(mktemp)
-	if go test -run='^$' -fuzz="^$1\$" -fuzztime="$3" "$2" >"$log" 2>&1; then
+	if go test -run='^$' -fuzz="^$1\$" -fuzztime="$3" -fuzzminimizetime=1x "$2" >"$log" 2>&1; then
 		tail -n 1 "$log"
 		rm -f "$log"
 		return 0
@@ -48,7 +48,7 @@ fuzz_one() {
 	if grep -q 'context deadline exceeded' "$log" && ! grep -q 'Failing input written' "$log"; then
 		rm -f "$log"
 		echo "repeating $1: the time was over, no input failed"
-		go test -run='^$' -fuzz="^$1\$" -fuzztime="$3" "$2"
+		go test -run='^$' -fuzz="^$1\$" -fuzztime="$3" -fuzzminimizetime=1x "$2"
 		return
 	fi
 	rm -f "$log"

@@ -108,6 +108,18 @@ func (c *core) union(others []*core) *core {
 	return d
 }
 
+// inspect asks a connector what is wrong with it now, and lets it look at its target before the job runs.
+func (c *core) inspect(connector any) {
+	if x, ok := connector.(interface{ Check() error }); ok {
+		if err := x.Check(); err != nil {
+			c.env.report(fmt.Errorf("operator %q: %w", c.node.Name, err))
+		}
+	}
+	if x, ok := connector.(interface{ Prepare(parallelism int) error }); ok {
+		c.node.Prepare = x.Prepare
+	}
+}
+
 // side is a side output of the stream's operator.
 //
 //go:noinline

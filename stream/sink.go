@@ -37,7 +37,9 @@ func (s *Stream[T]) AddSink[E connector.ElementContext](f func(ctx context.Conte
 // SinkTo writes the stream with a connector's sink.
 func (s *Stream[T]) SinkTo[W connector.Sink[T]](w W) *Sink {
 	typ := s.c.typ
-	return s.c.sink("Writer", func() operator.Operator { return sink.Writer[T](typ, w) })
+	out := s.c.sink("Writer", func() operator.Operator { return sink.Writer[T](typ, w) })
+	out.c.inspect(w)
+	return out
 }
 
 // Discard reads the stream and drops it.

@@ -53,6 +53,7 @@ func (e *Env) FromSource[T, S any](src connector.Source[T, S], name string) *Str
 		e.report(err)
 	}
 	c := e.sourceNode(name, t, true, func() operator.Operator { return source.Reader(t, split, src) })
+	c.inspect(src)
 	c.node.NewCoordinator = func() operator.Coordinator { return source.Enumerator(split, src) }
 	return &Stream[T]{c}
 }

@@ -29,7 +29,10 @@ func (r *reader[T]) Poll(out *connector.Output[T]) (connector.Status, error) {
 			return connector.More, err
 		}
 	}
-	switch err := r.decoder.Decode(out); err {
+	before := r.input.Offset()
+	err := r.decoder.Decode(out)
+	r.ctx.Counter("numBytesIn", r.input.Offset()-before)
+	switch err {
 	case nil:
 		return connector.More, nil
 	case io.EOF:

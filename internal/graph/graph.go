@@ -66,6 +66,9 @@ type Node struct {
 	New func() operator.Operator
 	// NewCoordinator makes the part that runs once per job beside the job manager (a source's enumerator); nil for most.
 	NewCoordinator func() operator.Coordinator
+	// Prepare is called once, before the first attempt, with the resolved parallelism: a sink looks at its target. nil for
+	// most.
+	Prepare func(parallelism int) error
 	// Attributes are shown in plans: state layout, window path ...
 	Attributes map[string]string
 }

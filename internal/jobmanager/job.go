@@ -149,8 +149,28 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
+// prepare lets sinks look at their targets before anything is written.
+func (j *Job) prepare() error {
+	for _, v := range j.job.Graph.Vertices {
+		for _, n := range v.Nodes {
+			if n.Node.Prepare == nil {
+				continue
+			}
+			if err := n.Node.Prepare(v.Parallelism); err != nil {
+				return fmt.Errorf("prepare operator %q: %w", n.Node.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
 // runAttempt runs all tasks once. The first failure cancels the others and is the attempt's error.
 func (j *Job) runAttempt(ctx context.Context, number int) error {
+	if number == 0 {
+		if err := j.prepare(); err != nil {
+			return err
+		}
+	}
 	n := 0
 	for _, v := range j.job.Graph.Vertices {
 		n += len(v.Subtasks)
