@@ -127,6 +127,26 @@ func TestAsyncDefaultCapacity(t *testing.T) {
 	})
 }
 
+// TestAsyncResultsDoNotWaitForTheRun: the first run has many more elements than the operator has room for.
+func TestAsyncResultsDoNotWaitForTheRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start, first := time.Now(), time.Duration(0)
+		env := stream.NewEnv().SetParallelism(1)
+		env.FromSequence(1, 500).AsyncOrdered(func(_ context.Context, x int64) ([]int64, error) {
+			time.Sleep(time.Second) // of virtual time: what the call costs
+			return []int64{x}, nil
+		}, stream.AsyncOptions[int64, int64]{Capacity: 1}).DisableChaining().ForEach(func(int64) {
+			if first == 0 {
+				first = time.Since(start)
+			}
+		})
+		runJob(t, env)
+		if first > 1200*time.Millisecond {
+			t.Errorf("the first result came after %v", first)
+		}
+	})
+}
+
 func TestAsyncResultsMayBeNoneOrMany(t *testing.T) {
 	everywhere(t, func(t *testing.T, env *stream.Env) {
 		got := collect(env.FromElements(0, 1, 2, 3).AsyncOrdered(func(_ context.Context, n int) ([]string, error) {
