@@ -20,11 +20,13 @@ type BroadcastStream[B any] struct {
 // BroadcastState broadcasts the stream with the states that its elements fill: descriptors of package state, made by
 // state.NewBroadcast (Flink: broadcast(MapStateDescriptor...)). Connect it with another stream by ConnectBroadcast.
 func (s *Stream[T]) BroadcastState(states ...process.BroadcastDescriptor) *BroadcastStream[T] {
-	s.c.env.checkBroadcast(states)
-	return &BroadcastStream[T]{c: s.c.strategy(graph.Broadcast), states: slices.Clone(states)}
+	return &BroadcastStream[T]{c: s.c.strategy(graph.Broadcast), states: s.c.env.checkBroadcast(states)}
 }
 
-func (e *Env) checkBroadcast(states []process.BroadcastDescriptor) {
+// checkBroadcast returns a copy of the states.
+//
+//go:noinline
+func (e *Env) checkBroadcast(states []process.BroadcastDescriptor) []process.BroadcastDescriptor {
 	seen := map[string]bool{}
 	for _, d := range states {
 		if err := d.Err(); err != nil {
@@ -35,6 +37,7 @@ func (e *Env) checkBroadcast(states []process.BroadcastDescriptor) {
 		}
 		seen[d.Name()] = true
 	}
+	return slices.Clone(states)
 }
 
 // BroadcastConnectedStream is a stream with a broadcast stream beside it. The operator's event time is the smaller of the

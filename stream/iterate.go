@@ -31,7 +31,7 @@ type loop struct {
 	tail *graph.Node // nil until it is closed
 }
 
-// Iterate begins a feedback loop, which CloseWith closes. The operators between the two are its body: they handle the
+// Iterate begins a feedback loop on s, which CloseWith closes. The operators between the two are its body: they handle the
 // stream's elements and those that are fed back alike, until they let an element leave the loop or drop it. What is fed
 // back goes before new elements, from a queue that goes on in files when it outgrows its memory, so that a loop whose body
 // adds elements does not block itself.
@@ -45,7 +45,9 @@ type loop struct {
 // went round may be late. A loop may contain another one; other streams may join its body, and it does not end before
 // they have (a stream of an outer loop must enter an inner one at its beginning). The subtasks are as many as those of the
 // stream's operator; IterativeStream.Parallelism changes that.
-func (s *Stream[T]) Iterate(maxWait ...time.Duration) *IterativeStream[T] {
+//
+// It is a function, not a method, so that only programs with loops pay for compiling them.
+func Iterate[T any](s *Stream[T], maxWait ...time.Duration) *IterativeStream[T] {
 	c, l := s.c.iterate(maxWait)
 	return &IterativeStream[T]{Stream: &Stream[T]{c}, loop: l}
 }

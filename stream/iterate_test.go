@@ -53,7 +53,7 @@ func TestCollatzReachesOneDespiteAStall(t *testing.T) {
 			}
 			return collatz(w)
 		}
-		it := env.FromSequence(1, 1000).Map(func(n int64) walk { return walk{Start: n, Now: n} }).Iterate()
+		it := stream.Iterate(env.FromSequence(1, 1000).Map(func(n int64) walk { return walk{Start: n, Now: n} }))
 		body := it.Rebalance().Filter(going).Map(stalled)
 		it.CloseWith(body)
 		var g gather[walk]
@@ -78,7 +78,7 @@ func checkWalks(t *testing.T, ws []walk, n int) {
 // TestAmplifyingLoopDoesNotBlockItself is trap B063: the body emits 2 elements per element for 15 rounds.
 func TestAmplifyingLoopDoesNotBlockItself(t *testing.T) {
 	env := stream.NewEnv().SetParallelism(2)
-	it := env.FromElements(0, 0, 0).Iterate().Parallelism(2).FeedbackMemory(64 << 10)
+	it := stream.Iterate(env.FromElements(0, 0, 0)).Parallelism(2).FeedbackMemory(64 << 10)
 	body := it.FlatMap(func(round int, emit func(int)) {
 		if round < 15 {
 			emit(round + 1)
@@ -120,16 +120,16 @@ func TestEveryLoopEndsWhenItIsEmpty(t *testing.T) {
 	}
 	loops := map[string]build{
 		"empty": func(_ *stream.Env, s *stream.Stream[int], _ func(int)) {
-			it := s.Filter(func(int) bool { return false }).Iterate()
+			it := stream.Iterate(s.Filter(func(int) bool { return false }))
 			it.CloseWith(it.Map(func(x int) int { return x }))
 		},
 		"filter": func(_ *stream.Env, s *stream.Stream[int], out func(int)) {
-			it := s.Iterate()
+			it := stream.Iterate(s)
 			it.CloseWith(it.Map(func(x int) int { return x - 1 }).Filter(func(x int) bool { return x > 0 }))
 			it.ForEach(out)
 		},
 		"amplify over an exchange": func(_ *stream.Env, s *stream.Stream[int], out func(int)) {
-			it := s.Iterate().Parallelism(3)
+			it := stream.Iterate(s).Parallelism(3)
 			it.CloseWith(it.Shuffle().FlatMap(func(x int, emit func(int)) {
 				if x > 6 {
 					x = 6
@@ -143,29 +143,29 @@ func TestEveryLoopEndsWhenItIsEmpty(t *testing.T) {
 			it.ForEach(out)
 		},
 		"two hops of other parallelism": func(_ *stream.Env, s *stream.Stream[int], out func(int)) {
-			it := s.Rebalance().Iterate().Parallelism(2)
+			it := stream.Iterate(s.Rebalance()).Parallelism(2)
 			down := it.Map(func(x int) int { return x - 1 }).Parallelism(3).Rebalance().
 				Filter(func(x int) bool { return x > 0 }).Parallelism(1)
 			it.CloseWith(down)
 			it.ForEach(out)
 		},
 		"union as feedback": func(_ *stream.Env, s *stream.Stream[int], out func(int)) {
-			it := s.Iterate().Parallelism(2)
+			it := stream.Iterate(s).Parallelism(2)
 			odd := it.Filter(func(x int) bool { return x%2 == 1 }).Map(func(x int) int { return x - 1 })
 			even := it.Filter(func(x int) bool { return x%2 == 0 && x > 0 }).Map(func(x int) int { return x / 2 })
 			it.CloseWith(odd.Union(even))
 			it.ForEach(out)
 		},
 		"a stream joins the body": func(env *stream.Env, s *stream.Stream[int], out func(int)) {
-			it := s.Iterate().Parallelism(2)
+			it := stream.Iterate(s).Parallelism(2)
 			late := env.FromElements(5, 6, 7).Map(func(x int) int { return x }).DisableChaining()
 			body := it.Union(late).Map(func(x int) int { return x - 1 }).Filter(func(x int) bool { return x > 0 })
 			it.CloseWith(body)
 			it.ForEach(out)
 		},
 		"a loop in a loop": func(_ *stream.Env, s *stream.Stream[int], out func(int)) {
-			outer := s.Iterate().Parallelism(2)
-			inner := outer.Filter(func(x int) bool { return x > 0 }).Map(func(x int) int { return x * 10 }).Iterate().Parallelism(2)
+			outer := stream.Iterate(s).Parallelism(2)
+			inner := stream.Iterate(outer.Filter(func(x int) bool { return x > 0 }).Map(func(x int) int { return x * 10 })).Parallelism(2)
 			inner.CloseWith(inner.Filter(func(x int) bool { return x%10 != 5 }).Map(func(x int) int { return x - 1 }).Shuffle())
 			outer.CloseWith(inner.Filter(func(x int) bool { return x%10 == 5 }).Map(func(x int) int { return x / 10 }).Rebalance())
 			outer.ForEach(out)
@@ -200,7 +200,7 @@ func TestEveryLoopEndsWhenItIsEmpty(t *testing.T) {
 
 func TestFilterLoopCountsDown(t *testing.T) {
 	env := stream.NewEnv().SetParallelism(2)
-	it := env.FromElements(3, 1).Iterate()
+	it := stream.Iterate(env.FromElements(3, 1))
 	it.CloseWith(it.Map(func(x int) int { return x - 1 }).Filter(func(x int) bool { return x > 0 }))
 	var g gather[int]
 	it.ForEach(g.add)
@@ -214,7 +214,7 @@ func TestFilterLoopCountsDown(t *testing.T) {
 func TestFeedbackOfAnotherType(t *testing.T) {
 	for seed := range uint64(30) {
 		env := stream.NewEnv().SetParallelism(2)
-		it := env.FromElements(1, 2, 3).Iterate().WithFeedbackType[string]()
+		it := stream.Iterate(env.FromElements(1, 2, 3)).WithFeedbackType[string]()
 		body := it.FlatMap(
 			func(n int, emit func(string)) { emit(strings.Repeat("x", n)) },
 			func(s string, emit func(string)) { emit(s[1:]) },
@@ -255,7 +255,7 @@ func (l *lastWords) OnTimer(_ *process.KeyedContext[int], _ process.Timer, out *
 func TestLastWatermarkWaitsForTheLoop(t *testing.T) {
 	for seed := range uint64(30) {
 		env := stream.NewEnv().SetParallelism(1)
-		it := env.FromElements(5).Iterate()
+		it := stream.Iterate(env.FromElements(5))
 		words := it.KeyBy(func(int) int { return 0 }).Process(func(*process.Runtime) *lastWords { return &lastWords{} })
 		back := words.FlatMap(func(w string, emit func(int)) {
 			var x int
@@ -281,7 +281,7 @@ func TestLastWatermarkWaitsForTheLoop(t *testing.T) {
 func TestMaximumWaitEndsTheLoopAndReportsWhatIsLost(t *testing.T) {
 	env := stream.NewEnv().SetParallelism(1)
 	release := make(chan struct{})
-	it := env.FromElements(1).Iterate(20 * time.Millisecond)
+	it := stream.Iterate(env.FromElements(1), 20 * time.Millisecond)
 	body := it.Rebalance().Map(func(x int) int {
 		<-release // far longer than the wait
 		return x
@@ -308,7 +308,7 @@ func (a atEnd) Finish(*process.Collector[int]) error {
 func TestLoopWithoutEndIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	env := stream.NewEnv().SetParallelism(2)
-	it := env.FromElements(1, 2, 3).Iterate()
+	it := stream.Iterate(env.FromElements(1, 2, 3))
 	it.CloseWith(it.Map(func(x int) int { return x + 1 }))
 	it.ForEach(func(x int) {
 		if x == 1000 {
@@ -322,26 +322,26 @@ func TestLoopWithoutEndIsCancelled(t *testing.T) {
 
 func TestIterationMistakesNameTheCall(t *testing.T) {
 	for want, build := range map[string]func(env *stream.Env){
-		"close it": func(env *stream.Env) { env.FromElements(1).Iterate().Discard() },
+		"close it": func(env *stream.Env) { stream.Iterate(env.FromElements(1)).Discard() },
 		"fed by nothing": func(env *stream.Env) {
-			it := env.FromElements(1).Iterate()
+			it := stream.Iterate(env.FromElements(1))
 			it.CloseWith(env.FromElements(2))
 		},
 		"unite what is fed back": func(env *stream.Env) {
-			it := env.FromElements(1).Iterate()
+			it := stream.Iterate(env.FromElements(1))
 			it.CloseWith(it.Map(func(x int) int { return x }))
 			it.CloseWith(it.Map(func(x int) int { return x }))
 		},
 		"less than a millisecond": func(env *stream.Env) {
-			it := env.FromElements(1).Iterate(time.Microsecond)
+			it := stream.Iterate(env.FromElements(1), time.Microsecond)
 			it.CloseWith(it.Map(func(x int) int { return x }))
 		},
 		"2 maximum waits": func(env *stream.Env) {
-			it := env.FromElements(1).Iterate(time.Second, time.Second)
+			it := stream.Iterate(env.FromElements(1), time.Second, time.Second)
 			it.CloseWith(it.Map(func(x int) int { return x }))
 		},
 		"must not be negative": func(env *stream.Env) {
-			it := env.FromElements(1).Iterate().FeedbackMemory(-1)
+			it := stream.Iterate(env.FromElements(1)).FeedbackMemory(-1)
 			it.CloseWith(it.Map(func(x int) int { return x }))
 		},
 	} {
@@ -354,14 +354,14 @@ func TestIterationMistakesNameTheCall(t *testing.T) {
 func BenchmarkIterate(b *testing.B) {
 	const n, rounds = 1 << 16, 16
 	run(b, n*rounds, func(env *stream.Env) {
-		it := env.FromParallelSlice(make([]int, n)).Iterate()
+		it := stream.Iterate(env.FromParallelSlice(make([]int, n)))
 		it.CloseWith(it.Map(func(x int) int { return x + 1 }).Filter(func(x int) bool { return x < rounds }))
 	})
 }
 
-func ExampleStream_Iterate() {
+func ExampleIterate() {
 	env := stream.NewEnv().SetParallelism(1)
-	loop := env.FromElements(6, 7).Iterate()
+	loop := stream.Iterate(env.FromElements(6, 7))
 	halved := loop.Map(func(x int) int { return x / 2 })
 	loop.CloseWith(halved.Filter(func(x int) bool { return x > 1 })) // goes round again
 	halved.Filter(func(x int) bool { return x <= 1 }).Print()        // leaves the loop
@@ -375,7 +375,7 @@ func ExampleStream_Iterate() {
 
 func ExampleIterativeStream_WithFeedbackType() {
 	env := stream.NewEnv().SetParallelism(1)
-	loop := env.FromElements(3).Iterate().WithFeedbackType[string]()
+	loop := stream.Iterate(env.FromElements(3)).WithFeedbackType[string]()
 	words := loop.Map(
 		func(n int) string { return strings.Repeat("a", n) },
 		func(s string) string { return s[1:] },
