@@ -22,6 +22,8 @@ format() {
 	return 1
 }
 
+build() { go build $all; }
+
 # Every build tag is vetted, so that a file behind one can't rot.
 vet() {
 	go vet $all && go vet -tags invariants $all && go vet -tags servers,lintcost $all
@@ -57,10 +59,14 @@ EOF
 	return $bad
 }
 
-[ $# -gt 0 ] || set -- format tidy vet staticcheck lint test race invariants cost fuzz
+[ $# -gt 0 ] || set -- build format tidy vet staticcheck lint test race invariants cost fuzz
 for name; do
 	case $name in
 	test) stage test tests ;;
+	build)
+		stage build build
+		[ -z "$failed" ] || finish # the other stages could only say the same, each in its way
+		;;
 	format | tidy | vet | staticcheck | lint | race | invariants | cost | fuzz) stage "$name" "$name" ;;
 	*)
 		echo "check.sh: no stage $name" >&2
