@@ -27,10 +27,18 @@ type taskBench struct {
 	spawn    host.Spawner
 	cancel   context.CancelFunc
 	play     func() bool // false: nothing is left, the task is cancelled
+	parker   *host.Parker
 }
 
+// park makes the task wait for its source, which has a goroutine of its own, instead of playing steps.
+func (b *taskBench) park() { b.parker = host.NewParker(clock.NewManual(0)) }
+
 // Wait implements host.Waiter.
-func (b *taskBench) Wait(host.Reason, int64) {
+func (b *taskBench) Wait(reason host.Reason, _ int64) {
+	if b.parker != nil {
+		b.parker.Wait(reason, host.Forever)
+		return
+	}
 	if b.t.Failed() || !b.play() {
 		b.cancel()
 		b.task.Cancel()
@@ -40,8 +48,12 @@ func (b *taskBench) Wait(host.Reason, int64) {
 // Yield implements host.Waiter.
 func (*taskBench) Yield() {}
 
-// Wake implements host.Waiter: the task runs whenever its bench does not.
-func (*taskBench) Wake() {}
+// Wake implements host.Waiter: the task runs whenever its bench does not play.
+func (b *taskBench) Wake() {
+	if b.parker != nil {
+		b.parker.Wake()
+	}
+}
 
 // chained is an operator of the chain under test.
 type chained struct {
