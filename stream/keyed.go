@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"reflect"
 	"unsafe"
 
 	"github.com/flott-dev/flott/internal/frame"
@@ -64,12 +65,17 @@ func column[K any](buf []K, n int) serde.Column {
 }
 
 func keyBy[T, K any](c *core, extract func() func(*frame.Run) serde.Column) *KeyedStream[T, K] {
-	k, err := serde.KeyOf[K](c.env.e.Settings.Serde...)
+	d, key := c.keyBy(reflect.TypeFor[K](), extract)
+	return &KeyedStream[T, K]{c: d, key: key}
+}
+
+func (c *core) keyBy(t reflect.Type, extract func() func(*frame.Run) serde.Column) (*core, *operator.Key) {
+	k, err := serde.KeyOfType(t, c.env.e.Settings.Serde...)
 	if err != nil {
 		c.env.report(err)
 	}
 	key := &operator.Key{Key: k, Extract: extract}
-	return &KeyedStream[T, K]{c: c.partitioned(&graph.Partitioner{Strategy: graph.Hash, Key: key}), key: key}
+	return c.partitioned(&graph.Partitioner{Strategy: graph.Hash, Key: key}), key
 }
 
 // applyKeyed adds a keyed operator.

@@ -38,7 +38,12 @@ func (s *Stream[T]) TryMap[R any](f func(ctx context.Context, x T) (R, error)) *
 // Filter keeps the elements for which f is true. f takes the element or its address.
 func (s *Stream[T]) Filter[F func(T) bool | func(*T) bool](f F) *Stream[T] {
 	typ := s.c.typ
-	return &Stream[T]{s.c.apply("Filter", typ, func() operator.Operator { return element.Filter[T](typ, f) })}
+	return &Stream[T]{s.c.apply("Filter", typ, func() operator.Operator {
+		if f, ok := any(f).(func(*T) bool); ok {
+			return element.FilterPtr(typ, f)
+		}
+		return element.Filter(typ, any(f).(func(T) bool))
+	})}
 }
 
 // Update changes each element in place during the call: a map from T to T without copying.

@@ -21,13 +21,8 @@ type Type struct {
 // TypeOf compiles the handle of T. The error names the field that can't be encoded; the handle that comes with it can do
 // everything but encode, so that building a graph can go on and report all mistakes together.
 func TypeOf[T any](opts ...serde.Option) (*Type, error) {
-	h, err := serde.Of[T](opts...)
-	if err != nil {
-		t := reflect.TypeFor[T]()
-		h = &serde.Handle{Type: t, Name: t.String(), Size: t.Size(), Layout: serde.Encoded, Pointers: true}
-	}
-	return &Type{
-		Handle: h,
+	h, err := handleOf(reflect.TypeFor[T](), opts)
+	return newType(h, Type{
 		alloc:  func(n int) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(make([]T, n))) },
 		gather: gather[T],
 		move: func(dst, src unsafe.Pointer, n int) {
@@ -35,7 +30,24 @@ func TypeOf[T any](opts ...serde.Option) (*Type, error) {
 		},
 		zero: func(p unsafe.Pointer, n int) { clear(unsafe.Slice((*T)(p), n)) },
 		box:  func(p unsafe.Pointer) any { return *(*T)(p) },
-	}, err
+	}), err
+}
+
+// handleOf is serde's handle, or one that can't encode with the reason.
+func handleOf(t reflect.Type, opts []serde.Option) (*serde.Handle, error) {
+	h, err := serde.OfType(t, opts...)
+	if err != nil {
+		h = &serde.Handle{Type: t, Name: t.String(), Size: t.Size(), Layout: serde.Encoded, Pointers: true}
+	}
+	return h, err
+}
+
+// newType is out of line: TypeOf is compiled for every element type.
+//
+//go:noinline
+func newType(h *serde.Handle, ops Type) *Type {
+	ops.Handle = h
+	return &ops
 }
 
 func gather[T any](dst, src unsafe.Pointer, at []uint16) {

@@ -5,52 +5,53 @@ import (
 	"github.com/flott-dev/flott/internal/operator"
 )
 
-// filter drops elements in place: branch-free, since a branch on the user's answer is mispredicted half of the time.
-type filter[T any, F func(T) bool | func(*T) bool] struct {
+// changer drops or changes elements in place; a shared run is copied first.
+type changer struct {
 	operator.Unary
-	byValue func(T) bool
-	byPtr   func(*T) bool
-	own     operator.Writable // for shared runs
+	kernel func(r *frame.Run) // may shorten r
+	own    operator.Writable
 }
 
-// Filter returns the driver of filter.
-func Filter[T any, F func(T) bool | func(*T) bool](typ *frame.Type, f F) operator.Operator {
-	o := &filter[T, F]{Unary: operator.Unary{In: typ, Out: operator.NewOutput(typ)}}
-	switch f := any(f).(type) {
-	case func(T) bool:
-		o.byValue = f
-	case func(*T) bool:
-		o.byPtr = f
-	}
-	return o
+func newChanger(typ *frame.Type, kernel func(r *frame.Run)) operator.Operator {
+	return &changer{Unary: operator.Unary{In: typ, Out: operator.NewOutput(typ)}, kernel: kernel}
 }
 
-func (o *filter[T, F]) Inputs() []operator.Input { return []operator.Input{o} }
+// Inputs implements operator.Operator.
+func (o *changer) Inputs() []operator.Input { return []operator.Input{o} }
 
-func (o *filter[T, F]) Push(r *frame.Run) error {
+// Push implements operator.Input.
+func (o *changer) Push(r *frame.Run) error {
 	if r.Shared {
 		return o.own.Each(r, o.push)
 	}
 	return o.push(r)
 }
 
-func (o *filter[T, F]) push(r *frame.Run) error {
-	xs := frame.Values[T](r)
-	if o.byPtr != nil {
-		r.N = keepByPtr(xs, r.Times, o.byPtr)
-	} else {
-		r.N = keepByValue(xs, r.Times, o.byValue)
-	}
-	if r.Times != nil {
-		r.Times = r.Times[:r.N]
-	}
+func (o *changer) push(r *frame.Run) error {
+	o.kernel(r)
 	return o.Out.Push(r)
 }
 
-func keepByValue[T any](xs []T, times []int64, f func(T) bool) int {
-	n := 0
-	if times == nil {
-		i := 0
+// shorten ends a run after its first n elements.
+func shorten(r *frame.Run, n int) {
+	r.N = n
+	if r.Times != nil {
+		r.Times = r.Times[:n]
+	}
+}
+
+// Filter returns the driver of filter: branch-free compaction, since a branch on the user's answer is mispredicted half
+// of the time.
+func Filter[T any](typ *frame.Type, f func(T) bool) operator.Operator {
+	return newChanger(typ, func(r *frame.Run) {
+		xs, n, i := frame.Values[T](r), 0, 0
+		if times := r.Times; times != nil {
+			for ; i < len(xs); i++ {
+				keep := f(xs[i])
+				xs[n], times[n] = xs[i], times[i]
+				n += bit(keep)
+			}
+		}
 		for ; i+4 <= len(xs); i += 4 {
 			a, b, c, d := f(xs[i]), f(xs[i+1]), f(xs[i+2]), f(xs[i+3])
 			xs[n] = xs[i]
@@ -67,32 +68,41 @@ func keepByValue[T any](xs []T, times []int64, f func(T) bool) int {
 			xs[n] = xs[i]
 			n += bit(keep)
 		}
-		return n
-	}
-	for i, x := range xs {
-		keep := f(x)
-		xs[n], times[n] = x, times[i]
-		n += bit(keep)
-	}
-	return n
+		shorten(r, n)
+	})
 }
 
-func keepByPtr[T any](xs []T, times []int64, f func(*T) bool) int {
-	n := 0
-	if times == nil {
+// FilterPtr returns the driver of filter by pointer.
+func FilterPtr[T any](typ *frame.Type, f func(*T) bool) operator.Operator {
+	return newChanger(typ, func(r *frame.Run) {
+		xs, times, n := frame.Values[T](r), r.Times, 0
 		for i := range xs {
 			keep := f(&xs[i])
 			xs[n] = xs[i]
+			if times != nil {
+				times[n] = times[i]
+			}
 			n += bit(keep)
 		}
-		return n
-	}
-	for i := range xs {
-		keep := f(&xs[i])
-		xs[n], times[n] = xs[i], times[i]
-		n += bit(keep)
-	}
-	return n
+		shorten(r, n)
+	})
+}
+
+// Update returns the driver of update.
+func Update[T any](typ *frame.Type, f func(*T)) operator.Operator {
+	return newChanger(typ, func(r *frame.Run) {
+		xs := frame.Values[T](r)
+		i := 0
+		for ; i+4 <= len(xs); i += 4 {
+			f(&xs[i])
+			f(&xs[i+1])
+			f(&xs[i+2])
+			f(&xs[i+3])
+		}
+		for ; i < len(xs); i++ {
+			f(&xs[i])
+		}
+	})
 }
 
 // bit is compiled to one instruction.
@@ -101,40 +111,4 @@ func bit(b bool) int {
 		return 1
 	}
 	return 0
-}
-
-// updater changes elements in place.
-type updater[T any] struct {
-	operator.Unary
-	f   func(*T)
-	own operator.Writable
-}
-
-// Update returns the driver of update.
-func Update[T any](typ *frame.Type, f func(*T)) operator.Operator {
-	return &updater[T]{Unary: operator.Unary{In: typ, Out: operator.NewOutput(typ)}, f: f}
-}
-
-func (o *updater[T]) Inputs() []operator.Input { return []operator.Input{o} }
-
-func (o *updater[T]) Push(r *frame.Run) error {
-	if r.Shared {
-		return o.own.Each(r, o.push)
-	}
-	return o.push(r)
-}
-
-func (o *updater[T]) push(r *frame.Run) error {
-	xs, f := frame.Values[T](r), o.f
-	i := 0
-	for ; i+4 <= len(xs); i += 4 {
-		f(&xs[i])
-		f(&xs[i+1])
-		f(&xs[i+2])
-		f(&xs[i+3])
-	}
-	for ; i < len(xs); i++ {
-		f(&xs[i])
-	}
-	return o.Out.Push(r)
 }

@@ -1,5 +1,6 @@
 // Package element holds the drivers of operators that look at one element at a time without state: map, filter, flat
-// map, update. Only the loops that call user closures are generic; everything else is in package operator.
+// map, update. A driver is written once; what must be compiled for the user's types is its kernel, a function value made
+// by the constructor: that keeps an element type's share of a program small.
 package element
 
 import (
@@ -7,21 +8,43 @@ import (
 	"github.com/flott-dev/flott/internal/operator"
 )
 
-// mapped is what map drivers share: an output column and the timestamps of the input.
-type mapped struct {
+// mapper writes one element of its own column for each element of the input.
+type mapper struct {
 	operator.Unary
-	buf   *frame.Column
-	run   frame.Run
-	times []int64
+	kernel func(r *frame.Run, from, n int, out *frame.Column)
+	buf    *frame.Column
+	run    frame.Run
+	times  []int64
 }
 
-func (m *mapped) Open(rt *operator.Runtime) error {
+func newMapper(in, out *frame.Type, kernel func(r *frame.Run, from, n int, out *frame.Column)) operator.Operator {
+	return &mapper{Unary: operator.Unary{In: in, Out: operator.NewOutput(out)}, kernel: kernel}
+}
+
+// Inputs implements operator.Operator.
+func (m *mapper) Inputs() []operator.Input { return []operator.Input{m} }
+
+// Open implements operator.Operator.
+func (m *mapper) Open(rt *operator.Runtime) error {
 	m.buf = frame.NewColumn(m.Out.Type, m.Out.Type.FrameLen(frame.Bytes))
 	return m.Unary.Open(rt)
 }
 
-// push sends the n elements of the output column with the timestamps of in from offset from on.
-func (m *mapped) push(in *frame.Run, from int) error {
+// Push implements operator.Input.
+func (m *mapper) Push(r *frame.Run) error {
+	for from := 0; from < r.N; {
+		n := min(r.N-from, m.buf.Cap())
+		m.kernel(r, from, n, m.buf)
+		if err := m.push(r, from); err != nil {
+			return err
+		}
+		from += n
+	}
+	return nil
+}
+
+// push sends the output column with the timestamps of in from offset from on.
+func (m *mapper) push(in *frame.Run, from int) error {
 	m.run = m.buf.Run()
 	m.times = operator.LendTimes(&m.run, in, from, m.times)
 	err := m.Out.Push(&m.run)
@@ -29,78 +52,39 @@ func (m *mapped) push(in *frame.Run, from int) error {
 	return err
 }
 
-// mapper applies f to each element.
-type mapper[T, R any] struct {
-	mapped
-	f func(T) R
-}
-
-// Map returns the driver of map. in and out are the handles of T and R.
+// Map returns the driver of map. in and out are the handles of T and R. The loop is unrolled because Go keeps no register
+// across a closure call: the index goes through memory once per four calls instead of each.
 func Map[T, R any](in, out *frame.Type, f func(T) R) operator.Operator {
-	return &mapper[T, R]{mapped: mapped{Unary: operator.Unary{In: in, Out: operator.NewOutput(out)}}, f: f}
-}
-
-func (m *mapper[T, R]) Inputs() []operator.Input { return []operator.Input{m} }
-
-// Push implements operator.Input. The loop is unrolled because Go keeps no register across a closure call: the index
-// goes through memory once per four calls instead of each.
-func (m *mapper[T, R]) Push(r *frame.Run) error {
-	xs, f := frame.Values[T](r), m.f
-	for from := 0; from < len(xs); {
-		n := min(len(xs)-from, m.buf.Cap())
-		in, out := xs[from:from+n], frame.Fill[R](m.buf, n)
+	return newMapper(in, out, func(r *frame.Run, from, n int, col *frame.Column) {
+		xs, ys := frame.Values[T](r)[from:from+n], frame.Fill[R](col, n)
 		i := 0
 		for ; i+4 <= n; i += 4 {
-			x, o := in[i:i+4:i+4], out[i:i+4:i+4]
-			o[0] = f(x[0])
-			o[1] = f(x[1])
-			o[2] = f(x[2])
-			o[3] = f(x[3])
+			x, y := xs[i:i+4:i+4], ys[i:i+4:i+4]
+			y[0] = f(x[0])
+			y[1] = f(x[1])
+			y[2] = f(x[2])
+			y[3] = f(x[3])
 		}
 		for ; i < n; i++ {
-			out[i] = f(in[i])
+			ys[i] = f(xs[i])
 		}
-		if err := m.push(r, from); err != nil {
-			return err
-		}
-		from += n
-	}
-	return nil
-}
-
-// pointerMapper applies f to the address of each element.
-type pointerMapper[T, R any] struct {
-	mapped
-	f func(*T) R
+	})
 }
 
 // MapPtr returns the driver of map by pointer.
 func MapPtr[T, R any](in, out *frame.Type, f func(*T) R) operator.Operator {
-	return &pointerMapper[T, R]{mapped: mapped{Unary: operator.Unary{In: in, Out: operator.NewOutput(out)}}, f: f}
-}
-
-func (m *pointerMapper[T, R]) Inputs() []operator.Input { return []operator.Input{m} }
-
-func (m *pointerMapper[T, R]) Push(r *frame.Run) error {
-	xs, f := frame.Values[T](r), m.f
-	for from := 0; from < len(xs); {
-		n := min(len(xs)-from, m.buf.Cap())
-		in, out := xs[from:from+n], frame.Fill[R](m.buf, n)
+	return newMapper(in, out, func(r *frame.Run, from, n int, col *frame.Column) {
+		xs, ys := frame.Values[T](r)[from:from+n], frame.Fill[R](col, n)
 		i := 0
 		for ; i+4 <= n; i += 4 {
-			x, o := in[i:i+4:i+4], out[i:i+4:i+4]
-			o[0] = f(&x[0])
-			o[1] = f(&x[1])
-			o[2] = f(&x[2])
-			o[3] = f(&x[3])
+			x, y := xs[i:i+4:i+4], ys[i:i+4:i+4]
+			y[0] = f(&x[0])
+			y[1] = f(&x[1])
+			y[2] = f(&x[2])
+			y[3] = f(&x[3])
 		}
 		for ; i < n; i++ {
-			out[i] = f(&in[i])
+			ys[i] = f(&xs[i])
 		}
-		if err := m.push(r, from); err != nil {
-			return err
-		}
-		from += n
-	}
-	return nil
+	})
 }

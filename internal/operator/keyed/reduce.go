@@ -10,97 +10,102 @@ import (
 )
 
 // reducer combines each element with what its key has so far and emits the result (Flink: rolling reduce). The state is
-// an element.
-type reducer[T any] struct {
+// an element. It is written once for all types: its kernels call the user.
+type reducer struct {
 	operator.Unary
 	keyer
-	f     func(acc *T, x *T) // acc becomes the result
-	own   operator.Writable
-	table statebackend.Table
-	slots []unsafe.Pointer
-	fresh []bool
-	acc   T
+	inPlace func(r *frame.Run, slots []unsafe.Pointer, fresh []bool) // layouts whose slots are the value
+	combine func(acc unsafe.Pointer, r *frame.Run, i int)            // acc becomes the result, and element i, too
+	own     operator.Writable
+	table   statebackend.Table
+	slots   []unsafe.Pointer
+	fresh   []bool
+	acc     unsafe.Pointer
 }
 
 // Reduce returns the driver of a rolling reduce whose f changes acc in place.
 func Reduce[T any](typ *frame.Type, key *operator.Key, f func(acc *T, x *T)) operator.Operator {
-	return &reducer[T]{
-		Unary: operator.Unary{In: typ, Out: operator.NewOutput(typ)}, keyer: keyer{key: key}, f: f,
-		slots: make([]unsafe.Pointer, frame.MaxLen), fresh: make([]bool, frame.MaxLen),
+	o := newReducer(typ, key)
+	o.inPlace = func(r *frame.Run, slots []unsafe.Pointer, fresh []bool) {
+		xs := frame.Values[T](r)
+		slots, fresh = slots[:len(xs)], fresh[:len(xs)]
+		for i := range xs {
+			acc := (*T)(slots[i])
+			if fresh[i] {
+				*acc = xs[i]
+				continue
+			}
+			f(acc, &xs[i])
+			xs[i] = *acc
+		}
 	}
+	o.combine = func(acc unsafe.Pointer, r *frame.Run, i int) {
+		x := (*T)(r.At(i))
+		f((*T)(acc), x)
+		*x = *(*T)(acc)
+	}
+	return o
 }
 
-func (o *reducer[T]) Inputs() []operator.Input { return []operator.Input{o} }
+func newReducer(typ *frame.Type, key *operator.Key) *reducer {
+	return &reducer{Unary: operator.Unary{In: typ, Out: operator.NewOutput(typ)}, keyer: keyer{key: key}}
+}
 
-func (o *reducer[T]) Open(rt *operator.Runtime) (err error) {
+// Inputs implements operator.Operator.
+func (o *reducer) Inputs() []operator.Input { return []operator.Input{o} }
+
+// Open implements operator.Operator.
+func (o *reducer) Open(rt *operator.Runtime) (err error) {
 	if err = o.Unary.Open(rt); err != nil {
 		return err
 	}
 	if err = o.open(rt); err != nil {
 		return err
 	}
+	o.slots, o.fresh, o.acc = make([]unsafe.Pointer, frame.MaxLen), make([]bool, frame.MaxLen), o.In.New()
 	o.table, err = o.store.Table(statebackend.TableSpec{Name: "reduce", Value: o.In.Handle})
 	return err
 }
 
-func (o *reducer[T]) Close() error { return o.close() }
+// Close implements operator.Operator.
+func (o *reducer) Close() error { return o.close() }
 
-func (o *reducer[T]) Push(r *frame.Run) error {
+// Push implements operator.Input.
+func (o *reducer) Push(r *frame.Run) error {
 	if r.Shared {
 		return o.own.Each(r, o.push)
 	}
 	return o.push(r)
 }
 
-func (o *reducer[T]) push(r *frame.Run) error { return o.each(r, o.pushPiece) }
+func (o *reducer) push(r *frame.Run) error { return o.each(r, o.pushPiece) }
 
-func (o *reducer[T]) pushPiece(r *frame.Run) error {
+func (o *reducer) pushPiece(r *frame.Run) error {
 	if _, err := o.begin(r); err != nil {
 		return err
 	}
-	var err error
 	if o.In.Layout == serde.Fixed {
-		err = o.inPlace(frame.Values[T](r))
-	} else {
-		err = o.copied(frame.Values[T](r))
-	}
-	if err != nil {
+		if err := o.table.Slots(0, r.N, o.slots[:r.N], o.fresh[:r.N]); err != nil {
+			return err
+		}
+		o.inPlace(r, o.slots, o.fresh)
+	} else if err := o.copied(r); err != nil {
 		return err
 	}
 	return o.Out.Push(r)
 }
 
-// inPlace is for layouts whose slots are the value.
-func (o *reducer[T]) inPlace(xs []T) error {
-	slots, fresh := o.slots[:len(xs)], o.fresh[:len(xs)]
-	if err := o.table.Slots(0, len(xs), slots, fresh); err != nil {
-		return err
-	}
-	for i := range xs {
-		acc := (*T)(slots[i])
-		if fresh[i] {
-			*acc = xs[i]
-			continue
-		}
-		o.f(acc, &xs[i])
-		xs[i] = *acc
-	}
-	return nil
-}
-
 // copied is for layouts that pack or encode values.
-func (o *reducer[T]) copied(xs []T) error {
-	acc := &o.acc // not a local: its address goes through an interface
-	for i := range xs {
-		found, err := o.table.Load(i, unsafe.Pointer(acc))
+func (o *reducer) copied(r *frame.Run) error {
+	for i := range r.N {
+		found, err := o.table.Load(i, o.acc)
 		if err != nil {
 			return err
 		}
 		if found {
-			o.f(acc, &xs[i])
-			xs[i] = *acc
+			o.combine(o.acc, r, i)
 		}
-		if err := o.table.Save(i, unsafe.Pointer(&xs[i])); err != nil {
+		if err := o.table.Save(i, r.At(i)); err != nil {
 			return err
 		}
 	}

@@ -32,36 +32,31 @@ func (t *tail) Mark(m frame.Mark) error {
 	return nil
 }
 
-// each calls a function for each element.
-type each[T any, F func(T) | func(*T)] struct {
+// each calls a function for each element. It is written once for all types: its kernel calls the user.
+type each struct {
 	tail
-	byValue func(T)
-	byPtr   func(*T)
+	kernel func(r *frame.Run)
 }
 
 // Each returns the driver of a sink that calls f for each element; the pointer form lends the element for the call.
 func Each[T any, F func(T) | func(*T)](typ *frame.Type, f F) operator.Operator {
-	o := &each[T, F]{tail: tail{in: typ}}
+	o := &each{tail: tail{in: typ}}
 	switch f := any(f).(type) {
 	case func(T):
-		o.byValue = f
+		o.kernel = func(r *frame.Run) { callAll(frame.Values[T](r), f) }
 	case func(*T):
-		o.byPtr = f
+		o.kernel = func(r *frame.Run) {
+			xs := frame.Values[T](r)
+			for i := range xs {
+				f(&xs[i])
+			}
+		}
 	}
 	return o
 }
 
-func (o *each[T, F]) Inputs() []operator.Input { return []operator.Input{o} }
-
-func (o *each[T, F]) Push(r *frame.Run) error {
-	xs := frame.Values[T](r)
-	if f := o.byPtr; f != nil {
-		for i := range xs {
-			f(&xs[i])
-		}
-		return nil
-	}
-	f := o.byValue
+// callAll is unrolled because Go keeps no register across a closure call.
+func callAll[T any](xs []T, f func(T)) {
 	i := 0
 	for ; i+4 <= len(xs); i += 4 {
 		x := xs[i : i+4 : i+4]
@@ -73,6 +68,12 @@ func (o *each[T, F]) Push(r *frame.Run) error {
 	for ; i < len(xs); i++ {
 		f(xs[i])
 	}
+}
+
+func (o *each) Inputs() []operator.Input { return []operator.Input{o} }
+
+func (o *each) Push(r *frame.Run) error {
+	o.kernel(r)
 	return nil
 }
 

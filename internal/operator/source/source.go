@@ -34,31 +34,36 @@ func (h *head) Open(rt *operator.Runtime) error {
 
 func (h *head) Close() error { return nil }
 
-// slice lends the user's own memory, read-only: elements are immutable once they are in a stream.
-type slice[T any] struct {
+// slice lends the user's own memory, read-only: elements are immutable once they are in a stream. It is written once for
+// all types.
+type slice struct {
 	head
-	all  []T
-	next int
-	end  int
+	first unsafe.Pointer
+	len   int
+	next  int
+	end   int
 }
 
 // Slice returns the driver of a source of the elements of xs; each subtask takes a contiguous part.
 func Slice[T any](typ *frame.Type, xs []T) operator.Operator {
-	return &slice[T]{head: head{Out: operator.NewOutput(typ)}, all: xs}
+	return newSlice(typ, unsafe.Pointer(unsafe.SliceData(xs)), len(xs))
 }
 
-func (s *slice[T]) Open(rt *operator.Runtime) error {
-	n := len(s.all)
-	s.next, s.end = n*rt.Subtask/rt.Parallelism, n*(rt.Subtask+1)/rt.Parallelism
+func newSlice(typ *frame.Type, first unsafe.Pointer, n int) operator.Operator {
+	return &slice{head: head{Out: operator.NewOutput(typ)}, first: first, len: n}
+}
+
+func (s *slice) Open(rt *operator.Runtime) error {
+	s.next, s.end = s.len*rt.Subtask/rt.Parallelism, s.len*(rt.Subtask+1)/rt.Parallelism
 	return s.head.Open(rt)
 }
 
-func (s *slice[T]) Poll() (operator.Status, error) {
+func (s *slice) Poll() (operator.Status, error) {
 	if s.next == s.end {
 		return operator.Done, nil
 	}
 	n := min(s.rt.RunLen, s.end-s.next)
-	s.run = frame.Run{Type: s.Out.Type, P: unsafe.Pointer(&s.all[s.next]), N: n, Shared: true}
+	s.run = frame.Run{Type: s.Out.Type, P: unsafe.Add(s.first, uintptr(s.next)*s.Out.Type.Size), N: n, Shared: true}
 	s.next += n
 	if err := s.Out.Push(&s.run); err != nil {
 		return operator.Done, err
