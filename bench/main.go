@@ -3,7 +3,7 @@
 // ratios hold where absolute figures don't. Every run's answer is checked against the loop's: a wrong one ends the
 // program with an error. Nothing imports this package.
 //
-//	go run ./bench -suite core [-json] [-run substring] [-n runs] [-text folder]
+//	go run ./bench -suite core [-json] [-run substring] [-n runs] [-text folder] [-cpuprofile file]
 //
 // Both sides get as many processors as the workload has workers (its parallelism), so "per core" means one.
 package main
@@ -19,6 +19,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime/pprof"
 	"strings"
 
 	"github.com/flott-dev/flott/bench/loops"
@@ -50,6 +51,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags.IntVar(&o.runs, "n", 5, "counted runs of each side; medians are printed")
 	flags.BoolVar(&o.json, "json", false, "print a line of JSON for each workload")
 	flags.StringVar(&o.text, "text", "", "`folder` of *.go files for the word count (default: the Go tree's own)")
+	profile := flags.String("cpuprofile", "", "write a CPU profile to `file`: go tool pprof -tagfocus=side=ours file")
 	flags.IntVar(&o.shrink, "shrink", 1, "divide the size of all data by this")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -60,7 +62,26 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	case o.runs < 1 || o.shrink < 1:
 		return errors.New("read the flags: -n and -shrink must be at least 1")
 	}
-	return measureAll(ctx, core(), o, out)
+	if *profile == "" {
+		return measureAll(ctx, core(), o, out)
+	}
+	return profiled(*profile, func() error { return measureAll(ctx, core(), o, out) })
+}
+
+// profiled writes a CPU profile of f to a file.
+func profiled(path string, f func() error) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("create the profile: %w", err)
+	}
+	if err = pprof.StartCPUProfile(file); err == nil {
+		err = f()
+		pprof.StopCPUProfile()
+	}
+	if e := file.Close(); err == nil && e != nil {
+		err = fmt.Errorf("write the profile: %w", e)
+	}
+	return err
 }
 
 func measureAll(ctx context.Context, suite []workload, o options, out io.Writer) error {

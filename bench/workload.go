@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"runtime/pprof"
 	"slices"
 	"time"
 )
@@ -36,14 +37,14 @@ type sample struct {
 	allocs  float64
 }
 
-// timed runs f on a clean heap.
-func timed(f func() error) (sample, error) {
+// timed runs f on a clean heap. Profiles know its samples, and those of goroutines that it starts, by the label side.
+func timed(ctx context.Context, side string, f func(context.Context) error) (s sample, err error) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	start, cpu := time.Now(), cpuSeconds()
-	err := f()
-	s := sample{seconds: time.Since(start).Seconds(), cpu: cpuSeconds() - cpu}
+	pprof.Do(ctx, pprof.Labels("side", side), func(ctx context.Context) { err = f(ctx) })
+	s = sample{seconds: time.Since(start).Seconds(), cpu: cpuSeconds() - cpu}
 	runtime.ReadMemStats(&after)
 	s.allocs = float64(after.Mallocs - before.Mallocs)
 	return s, err
@@ -94,19 +95,19 @@ func (p *pair) race(ctx context.Context, runs int) (comparison, error) {
 			return c, fmt.Errorf("compare the final results: checksum %d, the loop's is %d", got, c.checksum)
 		}
 	}
-	ours := func() error {
+	ours := func(ctx context.Context) error {
 		got, err := p.ours(ctx)
 		if err == nil && got != want {
 			err = fmt.Errorf("compare the results: checksum %d, want %d", got, want)
 		}
 		return err
 	}
-	if err := ours(); err != nil { // warm-up
+	if err := ours(ctx); err != nil { // warm-up
 		return c, err
 	}
 	var loop, engine []sample
 	for range runs {
-		s, err := timed(func() error {
+		s, err := timed(ctx, "loop", func(context.Context) error {
 			if got := p.loop(); got != c.checksum {
 				return fmt.Errorf("repeat the loop: checksum %d, it was %d", got, c.checksum)
 			}
@@ -116,7 +117,7 @@ func (p *pair) race(ctx context.Context, runs int) (comparison, error) {
 			return c, err
 		}
 		loop = append(loop, s)
-		if s, err = timed(ours); err != nil {
+		if s, err = timed(ctx, "ours", ours); err != nil {
 			return c, err
 		}
 		engine = append(engine, s)
