@@ -214,7 +214,7 @@ func (j *Job) watch(ctx context.Context, attempt *taskmanager.Attempt, coords *c
 		case e := <-ended:
 			n--
 			over[[2]int{e.Vertex, e.Subtask}] = true
-			if e.Err != nil && !errors.Is(e.Err, exchange.ErrCancelled) && !(first != nil && errors.Is(e.Err, context.Canceled)) {
+			if !isCancellation(e.Err, first != nil || ctx.Err() != nil) {
 				j.failing()
 				stop(e.Err)
 			}
@@ -245,6 +245,12 @@ func (j *Job) settle(attempt *taskmanager.Attempt, first error) error {
 	case <-time.After(CancelTimeout):
 		return &StuckError{After: CancelTimeout, Tasks: []string{"a goroutine of a source or async function"}, Cause: first, Stack: allStacks()}
 	}
+}
+
+// isCancellation reports whether a task ended well or because it was told to: user code that gives up with its context's
+// error counts as cancelled once the job is being ended.
+func isCancellation(err error, ending bool) bool {
+	return err == nil || errors.Is(err, exchange.ErrCancelled) || ending && errors.Is(err, context.Canceled)
 }
 
 func (j *Job) failing() {

@@ -24,6 +24,8 @@ type Scope struct {
 	Mailbox *host.Mailbox
 	// Waiter is the subtask's waiting point.
 	Waiter host.Waiter
+	// FlushFrames sends what waits in the task's open frames; see Flush. nil: there are none.
+	FlushFrames func() error
 	// Spawn starts goroutines for user code.
 	Spawn *host.Spawner
 	// Timers are the subtask's processing-time callbacks.
@@ -35,6 +37,15 @@ type Scope struct {
 	Subtask, Parallelism, Attempt int
 	JobName                       string
 	AutoWatermarkInterval         int64 // ms; 0: never ask
+}
+
+// Flush sends what waits in open frames, except where the buffer timeout says "only when full": operators that wait inside
+// of Push call it first, as the task does when its input runs dry. It may wait for room.
+func (s *Scope) Flush() error {
+	if s.FlushFrames == nil {
+		return nil
+	}
+	return s.FlushFrames()
 }
 
 // Runtime is what one operator gets from the subtask that runs it.

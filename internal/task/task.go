@@ -83,9 +83,13 @@ func New(d Deployment) (*Task, error) {
 		t.waiter = &timedWaiter{Waiter: d.Waiter, clock: d.Clock, times: d.Times}
 	}
 	t.scope = &operator.Scope{
-		Ctx: d.Ctx, Now: d.Clock.Millis(), Clock: d.Clock, Mailbox: d.Mailbox, Waiter: d.Waiter, Spawn: d.Spawn,
+		Ctx: d.Ctx, Now: d.Clock.Millis(), Clock: d.Clock, Mailbox: d.Mailbox, Waiter: t.waiter, Spawn: d.Spawn,
 		Timers: &operator.Callbacks{}, RunLen: frame.DefaultLen, Subtask: d.Subtask, Parallelism: d.Vertex.Parallelism,
 		Attempt: d.Attempt, JobName: d.JobName, AutoWatermarkInterval: d.AutoWatermark,
+	}
+	t.scope.FlushFrames = func() error {
+		_, err := t.flushDry()
+		return err
 	}
 	for _, n := range d.Vertex.Nodes {
 		t.ops = append(t.ops, n.Node.New())

@@ -31,16 +31,11 @@ type driver struct {
 	letter   func() error        // bound once: a method value would be allocated at each use
 	flush    func() error
 	draining bool
-	unsent   bool  // something was emitted since linger was set
-	linger   int64 // when what was emitted is to be sent at the latest
+	unsent   bool // something was emitted since the last flush of the task's frames
 
 	ctx    context.Context // of all calls: ends with the operator
 	cancel context.CancelFunc
 }
-
-// lingerMillis is how long results may wait for their frame to be filled while the operator waits for room: the subtask
-// sends what is open when its input runs dry, but does not come to that before Push has returned.
-const lingerMillis = 100
 
 // outcome is what a goroutine brings back to the subtask.
 type outcome interface{ settle() error }
@@ -128,9 +123,7 @@ func (o *driver) cancelled() error {
 func (o *driver) emit() (more bool, err error) {
 	for e := o.queue.Pop(); e != nil; e = o.queue.Pop() {
 		more = true
-		if !o.unsent {
-			o.unsent, o.linger = true, saturate(o.RT.Now, lingerMillis)
-		}
+		o.unsent = true
 		if e.Call != nil {
 			e.Call.Emit()
 			continue
@@ -141,7 +134,6 @@ func (o *driver) emit() (more bool, err error) {
 		if err := o.Out.Mark(e.Mark); err != nil {
 			return more, err
 		}
-		o.unsent = o.unsent && e.Mark.Kind == frame.Watermark // all others are sent at once
 	}
 	return more, o.flush()
 }
@@ -168,15 +160,13 @@ func (o *driver) wait(reason host.Reason) error {
 		return err
 	}
 	rt := o.RT
+	if o.unsent { // as the task does when its input runs dry; that may have waited, so the caller looks again first
+		o.unsent = false
+		return rt.Flush()
+	}
 	deadline := int64(host.Forever)
 	if at, ok := rt.Timers.Next(); ok && at != math.MaxInt64 {
 		deadline = at + 1
-	}
-	if err := o.send(); err != nil {
-		return err
-	}
-	if o.unsent {
-		deadline = min(deadline, o.linger)
 	}
 	rt.Waiter.Wait(reason, deadline)
 	rt.Now = rt.Clock.Millis()
@@ -190,16 +180,6 @@ func (o *driver) wait(reason host.Reason) error {
 	}
 	rt.At = rt
 	return nil
-}
-
-// send sends what has lingered long enough. There is no other way to ask for that than a mark that must not wait; that
-// the operator is active everybody knows.
-func (o *driver) send() error {
-	if !o.unsent || o.RT.Now < o.linger {
-		return nil
-	}
-	o.unsent = false
-	return o.Out.Mark(frame.Mark{Kind: frame.Active})
 }
 
 // Mark implements operator.Input. Marks of event time keep their place among the elements; the end waits for all calls;
