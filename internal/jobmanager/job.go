@@ -200,6 +200,7 @@ func (j *Job) watch(ctx context.Context, attempt *taskmanager.Attempt, coords *c
 	failed := coords.failed
 	var limit <-chan time.Time
 	over := map[[2]int]bool{}
+	cut := false // a task ended before its input did
 	stop := func(err error) {
 		if first == nil {
 			first = err
@@ -214,6 +215,7 @@ func (j *Job) watch(ctx context.Context, attempt *taskmanager.Attempt, coords *c
 		case e := <-ended:
 			n--
 			over[[2]int{e.Vertex, e.Subtask}] = true
+			cut = cut || e.Err != nil
 			if !isCancellation(e.Err, first != nil || ctx.Err() != nil) {
 				j.failing()
 				stop(e.Err)
@@ -224,10 +226,13 @@ func (j *Job) watch(ctx context.Context, attempt *taskmanager.Attempt, coords *c
 			stop(err)
 		case <-done:
 			done = nil
-			stop(fmt.Errorf("%w: %w", ErrCanceled, context.Cause(ctx)))
+			stop(canceled(ctx))
 		case <-limit:
 			return &StuckError{After: CancelTimeout, Tasks: unfinished(attempt, over), Cause: first, Stack: allStacks()}
 		}
+	}
+	if first == nil && cut { // all tasks noticed the cancellation before this loop did
+		first = canceled(ctx)
 	}
 	return j.settle(attempt, first)
 }
@@ -245,6 +250,10 @@ func (j *Job) settle(attempt *taskmanager.Attempt, first error) error {
 	case <-time.After(CancelTimeout):
 		return &StuckError{After: CancelTimeout, Tasks: []string{"a goroutine of a source or async function"}, Cause: first, Stack: allStacks()}
 	}
+}
+
+func canceled(ctx context.Context) error {
+	return fmt.Errorf("%w: %w", ErrCanceled, context.Cause(ctx))
 }
 
 // isCancellation reports whether a task ended well or because it was told to: user code that gives up with its context's
