@@ -16,15 +16,15 @@ import (
 	"github.com/flott-dev/flott/stream"
 )
 
-func write(t *testing.T, path, text string) {
+func writeText(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// read gives the elements of a source at a parallelism, sorted by their printed form.
-func read[T any](t *testing.T, src *file.Source[T], parallelism int) []string {
+// readSorted gives the elements of a source at a parallelism, sorted by their printed form.
+func readSorted[T any](t *testing.T, src *file.Source[T], parallelism int) []string {
 	t.Helper()
 	env := stream.NewEnv().SetParallelism(parallelism)
 	var got gather[string]
@@ -40,7 +40,7 @@ func TestB040WatchedFolderTakesOlderAndEqualTimes(t *testing.T) {
 	put := func(name string, second int) {
 		t.Helper()
 		hidden := filepath.Join(dir, "."+name)
-		write(t, hidden, name+"\n")
+		writeText(t, hidden, name+"\n")
 		at := time.Date(2024, 3, 1, 12, 0, second, 0, time.UTC)
 		if err := errors.Join(os.Chtimes(hidden, at, at), os.Rename(hidden, filepath.Join(dir, name))); err != nil {
 			t.Fatal(err)
@@ -77,10 +77,10 @@ func TestB040WatchedFolderTakesOlderAndEqualTimes(t *testing.T) {
 func TestB042CarriageReturnsOnSplitEdges(t *testing.T) {
 	const text = "a\r\nbb\r\nccc"
 	path := filepath.Join(t.TempDir(), "lines.txt")
-	write(t, path, text)
+	writeText(t, path, text)
 	for size := range len(text) {
 		for _, parallelism := range []int{1, 4} {
-			got := read(t, file.Lines(path).SplitSize(int64(size+1)), parallelism)
+			got := readSorted(t, file.Lines(path).SplitSize(int64(size+1)), parallelism)
 			if !slices.Equal(got, []string{`"a"`, `"bb"`, `"ccc"`}) {
 				t.Errorf("splits of %d bytes, parallelism %d: %q", size+1, parallelism, got)
 			}
@@ -92,9 +92,9 @@ func TestB042CarriageReturnsOnSplitEdges(t *testing.T) {
 func TestB043FalseStartsOfADelimiter(t *testing.T) {
 	const text = "x$$$@y$$@$$@z"
 	path := filepath.Join(t.TempDir(), "records")
-	write(t, path, text)
+	writeText(t, path, text)
 	for size := range len(text) {
-		got := read(t, file.New(file.Text{Delimiter: "$$@"}, path).SplitSize(int64(size+1)), 2)
+		got := readSorted(t, file.New(file.Text{Delimiter: "$$@"}, path).SplitSize(int64(size+1)), 2)
 		if !slices.Equal(got, []string{`""`, `"x$"`, `"y"`, `"z"`}) {
 			t.Errorf("splits of %d bytes: %q", size+1, got)
 		}
@@ -110,13 +110,13 @@ type note struct {
 func TestB044LineBreaksInQuotes(t *testing.T) {
 	dir := t.TempDir()
 	path, open := filepath.Join(dir, "notes.csv"), filepath.Join(dir, "open.csv")
-	write(t, path, "id,text\n1,\"a\nb\r\nc\"\n2,\"say \"\"hi\"\"\"\n3,plain\n")
-	write(t, open, "id,text\n1,plain\n2,\"never closed\n3,x\n")
+	writeText(t, path, "id,text\n1,\"a\nb\r\nc\"\n2,\"say \"\"hi\"\"\"\n3,plain\n")
+	writeText(t, open, "id,text\n1,plain\n2,\"never closed\n3,x\n")
 	want := []string{`{'\x01' "a\nb\r\nc"}`, `{'\x02' "say \"hi\""}`, `{'\x03' "plain"}`}
 	for _, size := range []int64{8, 13, 1 << 20} {
 		for _, parallelism := range []int{1, 4} {
 			src := file.New(csv.Format[note](csv.Header()), path).SplitSize(size)
-			if got := read(t, src, parallelism); !slices.Equal(got, want) {
+			if got := readSorted(t, src, parallelism); !slices.Equal(got, want) {
 				t.Errorf("splits of %d bytes, parallelism %d: %q", size, parallelism, got)
 			}
 		}
@@ -137,7 +137,7 @@ type item struct {
 func TestB046EmptyFieldsShortRowsLargeNumbers(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "items.csv")
-	write(t, path, "aaa,bbb,\naaa,bbb,,\n1,2\nx,y,99999999999999999999999\n\"q,q\",z,7\nlast,cell,")
+	writeText(t, path, "aaa,bbb,\naaa,bbb,,\n1,2\nx,y,99999999999999999999999\n\"q,q\",z,7\nlast,cell,")
 	strict := file.New(csv.Format[item](), path)
 	env := stream.NewEnv().SetParallelism(1)
 	env.FromSource(strict, "items").Discard()
@@ -145,7 +145,7 @@ func TestB046EmptyFieldsShortRowsLargeNumbers(t *testing.T) {
 		t.Errorf("short row: %v", err)
 	}
 	large := filepath.Join(dir, "large.csv")
-	write(t, large, "a,b,1\nx,y,99999999999999999999999\n")
+	writeText(t, large, "a,b,1\nx,y,99999999999999999999999\n")
 	env.FromSource(file.New(csv.Format[item](), large), "items").Discard()
 	if err := executeFailing(t, env, large, "line 2", "column 3"); !errors.Is(err, csv.ErrRange) {
 		t.Errorf("large number: %v", err)
@@ -169,12 +169,12 @@ func TestB046EmptyFieldsShortRowsLargeNumbers(t *testing.T) {
 	}
 
 	quoted := filepath.Join(dir, "quoted.csv")
-	write(t, quoted, "1,\"skipped, \"\"and\nlong\"\"\",x\n")
+	writeText(t, quoted, "1,\"skipped, \"\"and\nlong\"\"\",x\n")
 	type ends struct {
 		First int
 		Last  string
 	}
-	got := read(t, file.New(csv.Format[ends](csv.Positions(0, 2)), quoted), 1)
+	got := readSorted(t, file.New(csv.Format[ends](csv.Positions(0, 2)), quoted), 1)
 	flotttest.Equal(t, got, []string{`{'\x01' "x"}`})
 }
 
