@@ -15,6 +15,9 @@ type Way struct {
 	next func(left int) int
 }
 
+// Next gives the length of the next run when so many elements are left.
+func (w Way) Next(left int) int { return w.next(left) }
+
 // Cut gives the lengths of the runs of n elements.
 func (w Way) Cut(n int) []int {
 	var out []int
