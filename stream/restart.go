@@ -3,38 +3,33 @@ package stream
 import (
 	"time"
 
-	"github.com/flott-dev/flott/internal/control"
 	"github.com/flott-dev/flott/internal/env"
 )
 
 // RestartStrategy says what follows a failed attempt of a job. Until checkpoints come, a restarted job reads its sources
 // from the beginning.
-type RestartStrategy struct{ open func() control.Restart }
+type RestartStrategy struct{ open env.Restart }
 
 // NoRestart lets the first failure end the job: the default.
 func NoRestart() RestartStrategy {
-	return RestartStrategy{func() control.Restart { return control.NoRestart{} }}
+	return RestartStrategy{env.NoRestart()}
 }
 
 // FixedDelayRestart tries again up to attempts times, delay after each failure.
 func FixedDelayRestart(attempts int, delay time.Duration) RestartStrategy {
-	return RestartStrategy{func() control.Restart { return &control.FixedDelay{Attempts: attempts, Delay: delay} }}
+	return RestartStrategy{env.FixedDelay(attempts, delay)}
 }
 
 // FailureRateRestart tries again, delay after each failure, while no more than maxFailures lie within interval: the
 // failure after that ends the job.
 func FailureRateRestart(maxFailures int, interval, delay time.Duration) RestartStrategy {
-	return RestartStrategy{func() control.Restart {
-		return &control.FailureRate{Max: maxFailures, Interval: interval, Delay: delay}
-	}}
+	return RestartStrategy{env.FailureRate(maxFailures, interval, delay)}
 }
 
 // ExponentialDelayRestart tries again for ever: after initial, then factor times as long after each failure, at most
 // longest; a stretch of reset without a failure starts over.
 func ExponentialDelayRestart(initial, longest, reset time.Duration, factor float64) RestartStrategy {
-	return RestartStrategy{func() control.Restart {
-		return &control.ExponentialDelay{Initial: initial, Max: longest, Reset: reset, Factor: factor}
-	}}
+	return RestartStrategy{env.ExponentialDelay(initial, longest, reset, factor)}
 }
 
 // SetRestartStrategy sets what follows a failed attempt; the default is NoRestart.

@@ -9,6 +9,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"go/build"
 	"io"
 	"log"
 	"os"
@@ -34,7 +35,7 @@ func main() {
 	defer stop()
 	source := file.Lines(flag.Args()...).Recursive()
 	if flag.NArg() == 0 {
-		source = file.Lines(filepath.Join(runtime.GOROOT(), "src", "**", "*.go")).Hidden()
+		source = file.Lines(filepath.Join(build.Default.GOROOT, "src", "**", "*.go")).Hidden()
 	}
 	if err := run(ctx, source, *parallelism, *top, os.Stdout, terminal(os.Stderr)); err != nil {
 		log.Fatal(err)

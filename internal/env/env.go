@@ -27,13 +27,13 @@ import (
 
 // Settings are what a program or the configuration sets on an environment.
 type Settings struct {
-	Parallelism    int                    // default: runtime.GOMAXPROCS(0)
-	MaxParallelism int                    // graph.Unset: computed per operator
-	BufferTimeout  time.Duration          // 0: every element at once; < 0: only full frames; default: when the input runs dry
-	AutoWatermark  time.Duration          // default 200 ms
-	Chaining       bool                   // default true
-	Restart        func() control.Restart // makes the strategy of one job; nil: no restart
-	Memory         int64                  // bytes; 0: 60 % of what the process may use
+	Parallelism    int           // default: runtime.GOMAXPROCS(0)
+	MaxParallelism int           // graph.Unset: computed per operator
+	BufferTimeout  time.Duration // 0: every element at once; < 0: only full frames; default: when the input runs dry
+	AutoWatermark  time.Duration // default 200 ms
+	Chaining       bool          // default true
+	Restart        Restart       // nil: no restart
+	Memory         int64         // bytes; 0: 60 % of what the process may use
 	Backend        statebackend.Backend
 	Isolated       bool
 	Parameters     map[string]string
