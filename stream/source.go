@@ -52,7 +52,10 @@ func (e *Env) FromSource[T, S any](src connector.Source[T, S], name string) *Str
 	if err != nil {
 		e.report(err)
 	}
-	c := e.sourceNode(name, t, true, func() operator.Operator { return source.Reader(t, split, src) })
+	var c *core
+	c = e.sourceNode(name, t, true, func() operator.Operator {
+		return source.ReaderWithSides(t, split, src, c.node.Side, reportBad)
+	})
 	c.inspect(src)
 	c.node.NewCoordinator = func() operator.Coordinator { return source.Enumerator(split, src) }
 	return &Stream[T]{c}

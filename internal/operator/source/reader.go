@@ -9,6 +9,7 @@ import (
 	"github.com/flott-dev/flott/connector"
 	"github.com/flott-dev/flott/internal/frame"
 	"github.com/flott-dev/flott/internal/operator"
+	"github.com/flott-dev/flott/process"
 	"github.com/flott-dev/flott/serde"
 )
 
@@ -27,12 +28,31 @@ type reader[T, S any] struct {
 	reader connector.Reader[T, S]
 	col    *frame.Column
 	out    *connector.Output[T]
+	sides  *operator.Sides
+	attach func(reader any, out *process.Context) error
 	idle   bool
 }
 
 // Reader returns the driver of a split reader. split is the handle of S.
 func Reader[T, S any](typ *frame.Type, split *serde.Handle, src connector.Source[T, S]) operator.Operator {
-	return &reader[T, S]{head: head{Out: operator.NewOutput(typ)}, src: src, split: split}
+	return ReaderWithSides(typ, split, src, nil, nil)
+}
+
+// ReaderWithSides is Reader for a source with side outputs, of which sides are those that somebody reads: attach, called
+// if there are any, tells the connector's reader where to emit them.
+func ReaderWithSides[T, S any](typ *frame.Type, split *serde.Handle, src connector.Source[T, S], sides map[string]*frame.Type, attach func(reader any, out *process.Context) error) operator.Operator {
+	s := &reader[T, S]{head: head{Out: operator.NewOutput(typ)}, src: src, split: split, sides: operator.NewSides(sides)}
+	if len(sides) > 0 {
+		s.attach = attach
+	}
+	return s
+}
+
+func (s *reader[T, S]) Output(tag string) *operator.Output {
+	if tag == "" {
+		return &s.Out
+	}
+	return s.sides.Output(tag)
 }
 
 func (s *reader[T, S]) Open(rt *operator.Runtime) (err error) {
@@ -43,6 +63,12 @@ func (s *reader[T, S]) Open(rt *operator.Runtime) (err error) {
 	s.out = connector.NewOutput[T](s.col, s.mark)
 	if s.reader, err = s.src.Reader(readerContext{rt}); err != nil {
 		return fmt.Errorf("open the reader: %w", err)
+	}
+	s.sides.Open(rt)
+	if s.attach != nil {
+		if err := s.attach(s.reader, process.NewContext(operator.NewServices(rt, s.sides))); err != nil {
+			return fmt.Errorf("read side outputs of the source: %w", err)
+		}
 	}
 	rt.ToCoordinator([]byte{eventRequest})
 	return nil
@@ -64,10 +90,21 @@ func (s *reader[T, S]) Poll() (operator.Status, error) {
 	if e := s.flush(); err == nil {
 		err = e
 	}
+	if e := s.sides.Flush(); err == nil {
+		err = e
+	}
 	if err != nil {
 		return operator.Done, err
 	}
 	return operator.Status(status), nil
+}
+
+// Finish implements operator.Finisher: the side outputs end with the main one.
+func (s *reader[T, S]) Finish() error {
+	if err := s.sides.Mark(frame.Mark{Kind: frame.Watermark, Value: frame.MaxWatermark}); err != nil {
+		return err
+	}
+	return s.sides.Mark(frame.Mark{Kind: frame.End})
 }
 
 func (s *reader[T, S]) flush() error {
@@ -76,7 +113,7 @@ func (s *reader[T, S]) flush() error {
 	}
 	if s.idle {
 		s.idle = false
-		if err := s.Out.Mark(frame.Mark{Kind: frame.Active}); err != nil {
+		if err := s.all(frame.Mark{Kind: frame.Active}); err != nil {
 			return err
 		}
 	}
@@ -96,6 +133,17 @@ func (s *reader[T, S]) mark(m frame.Mark) error {
 			return nil
 		}
 		s.idle = true
+	}
+	return s.all(m)
+}
+
+// all sends a mark to the side outputs and the main one.
+func (s *reader[T, S]) all(m frame.Mark) error {
+	if err := s.sides.Flush(); err != nil {
+		return err
+	}
+	if err := s.sides.Mark(m); err != nil {
+		return err
 	}
 	return s.Out.Mark(m)
 }
