@@ -14,7 +14,7 @@ const (
 	MinWatermark int64 = math.MinInt64
 )
 
-// Element is an element with its timestamp.
+// Element is an element, the Value, with its timestamp, the Time.
 type Element[T any] struct {
 	Value T
 	Time  int64 // ms since 1970; NoTime for none
@@ -46,7 +46,7 @@ const (
 	IsEnd
 )
 
-// Event is one thing that came out of an operator: an element, a watermark, idleness or the end.
+// Event is one thing that came out of an operator: its Kind says whether an element, a watermark, idleness or the end.
 type Event[R any] struct {
 	Kind      Kind
 	Element   Element[R]

@@ -159,6 +159,12 @@ func TestHarnessChecksThatSharedInputIsNotChanged(t *testing.T) {
 	}, flotttest.WithReadOnlyInput())
 	u.ProcessElements(flotttest.At(1, 1), flotttest.At(2, 2))
 	u.Expect(t, "2@1", "3@2")
+	wrong := flotttest.NewHarness(t, func(in *stream.Stream[int]) *stream.Stream[int] {
+		return in.MapPtr(func(x *int) int { *x++; return *x }) // it may look, not touch
+	}, flotttest.WithReadOnlyInput())
+	if err := wrong.TryProcessElement(1, 1); err == nil || !strings.Contains(err.Error(), "changed element 1") {
+		t.Errorf("error %v", err)
+	}
 }
 
 type place struct{ rt *process.Runtime }

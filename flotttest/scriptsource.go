@@ -8,7 +8,7 @@ import (
 // scripts one after the other. Use it with FromSource; FromScripts is shorter.
 type ScriptedSource[T any] struct{ scripts []*Script[T] }
 
-// ScriptPosition is the split of a ScriptedSource: a script and how far it has been played.
+// ScriptPosition is the split of a ScriptedSource: a Script by its number, and the Step that comes next.
 type ScriptPosition struct {
 	Script, Step int
 }

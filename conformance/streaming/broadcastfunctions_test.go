@@ -80,8 +80,6 @@ type (
 
 func noElement(bcContext, string, bcOutput) error { return nil }
 
-func noBroadcast(bcBroadcast, int64, bcOutput) error { return nil }
-
 // bcKeyedFunction is a keyed broadcast function of that name; nil if there is none.
 func bcKeyedFunction(f *functionSpec, s *states, see *seen) constructor[*bcFunction] {
 	switch f.Name {

@@ -432,8 +432,7 @@ func watermarkRules() map[string]func(*testing.T) {
 		"rule/no_max_watermark_on_async_cancel": func(t *testing.T) {
 			typ := typeOf[string](t)
 			running := make(chan struct{})
-			var b *taskBench
-			b = newTaskBench(t, nil, 0, chained{"source", typ, func() operator.Operator {
+			b := newTaskBench(t, nil, 0, chained{"source", typ, func() operator.Operator {
 				return source.Func(typ, func(ctx context.Context, out *process.SourceContext[string]) error {
 					close(running)
 					return untilCancelled(ctx, out)
