@@ -140,6 +140,47 @@ func ExampleEnv_SetGlobalParameter() {
 	// Hello world?
 }
 
+func ExampleEnv_RegisterCachedFile() {
+	file, err := os.CreateTemp("", "example")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.Remove(file.Name())
+	fmt.Fprint(file, "Bonjour")
+	if err := file.Close(); err != nil {
+		fmt.Println(err)
+	}
+	env := stream.NewEnv().SetParallelism(1).RegisterCachedFile(file.Name(), "greetings").SetGlobalParameter("name", "monde")
+	env.FromElements("!").Process(newGreeter).Print()
+	if _, err := env.Execute(context.Background(), "greet"); err != nil {
+		fmt.Println(err)
+	}
+	// Output: Bonjour monde!
+}
+
+func ExampleEnv_SetBufferTimeout() {
+	// Every element is sent at once: least latency, least throughput.
+	env := stream.NewEnv().SetParallelism(1).SetBufferTimeout(0)
+	env.FromElements("tick", "tock").Rebalance().ForEach(func(s string) { fmt.Println(s) })
+	if _, err := env.Execute(context.Background(), "clock"); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// tick
+	// tock
+}
+
+func ExampleEnv_SetMaxParallelism() {
+	// State is kept in 512 key groups, so that the job can grow to 512 subtasks without losing it.
+	env := stream.NewEnv().SetParallelism(1).SetMaxParallelism(512)
+	env.FromElements("a").KeyBy(func(s string) string { return s }).Count().Print()
+	if _, err := env.Execute(context.Background(), "letters"); err != nil {
+		fmt.Println(err)
+	}
+	// Output: (a,1)
+}
+
 func ExampleEnv_Recorded() {
 	env := stream.NewEnv()
 	clock := func() (time.Time, error) { return time.Now(), nil }
@@ -187,6 +228,50 @@ func ExampleEnv_ExecuteAsync() {
 		}
 	}
 	// Output: squares FINISHED 1000
+}
+
+// bytesSeen adds up the lengths of texts for the client.
+type bytesSeen struct{ n *process.LongCounter }
+
+func (b bytesSeen) ProcessElement(_ *process.Context, s string, out *process.Collector[string]) error {
+	b.n.Add(int64(len(s)))
+	out.Collect(s)
+	return nil
+}
+
+func ExampleJob_Accumulators() {
+	env := stream.NewEnv().SetParallelism(2)
+	env.FromElements("four", "score", "and").Rebalance().
+		Process(func(rt *process.Runtime) bytesSeen { return bytesSeen{process.NewLongCounter(rt, "bytes")} }).
+		Discard()
+	job, err := env.ExecuteAsync(context.Background(), "bytes")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	<-job.Done() // Accumulators and Metrics may be asked while the job runs, too
+	all, err := job.Accumulators()
+	fmt.Println(all["bytes"], err)
+	// Output: 12 <nil>
+}
+
+func ExampleJob_Metrics() {
+	env := stream.NewEnv().SetParallelism(2)
+	env.FromSequence(1, 100).Filter(func(x int64) bool { return x%4 == 0 }).Name("quarter").Discard()
+	job, err := env.ExecuteAsync(context.Background(), "numbers")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if _, err := job.Wait(); err != nil {
+		fmt.Println(err)
+	}
+	for _, m := range job.Metrics() {
+		if m.Name == "quarter" {
+			fmt.Println(m.Parallelism, "subtasks,", m.RecordsOut, "elements out")
+		}
+	}
+	// Output: 2 subtasks, 25 elements out
 }
 
 func ExampleJob_Cancel() {
