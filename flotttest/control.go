@@ -99,6 +99,9 @@ func (c *Control) build(jg *plan.JobGraph, stands map[*graph.Node]*operator.Outp
 			continue
 		}
 		for i := range n.Inputs {
+			if n.Inputs[i].Feedback {
+				return fmt.Errorf("build the operator: %v begins a loop, which needs a whole job: use Run", n)
+			}
 			if err := c.link(&n.Inputs[i], stands, at.input(n, n.Inputs[i].Input), at.rt); err != nil {
 				return err
 			}

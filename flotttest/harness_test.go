@@ -167,6 +167,37 @@ func TestHarnessChecksThatSharedInputIsNotChanged(t *testing.T) {
 	}
 }
 
+// fatal is a testing.TB whose Fatal is a panic.
+type fatal struct{ testing.TB }
+
+func (fatal) Helper() {}
+
+func (fatal) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
+
+func (fatal) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
+
+func TestHarnessRefusesWhatItCanNotDrive(t *testing.T) {
+	for want, build := range map[string]func(in *stream.Stream[int]) *stream.Stream[int]{
+		"its own input": func(in *stream.Stream[int]) *stream.Stream[int] { return in },
+		"begins a loop": func(in *stream.Stream[int]) *stream.Stream[int] {
+			loop := stream.Iterate(in)
+			return loop.CloseWith(loop.Map(func(x int) int { return x }))
+		},
+		"harness_test.go:": func(in *stream.Stream[int]) *stream.Stream[int] {
+			return in.KeyBy(func(x int) *int { return &x }).Reduce(func(a, b int) int { return a })
+		},
+	} {
+		func() {
+			defer func() {
+				if text := fmt.Sprint(recover()); !strings.Contains(text, want) {
+					t.Errorf("the harness says %q, want %q", text, want)
+				}
+			}()
+			flotttest.NewHarness(fatal{t}, build)
+		}()
+	}
+}
+
 type place struct{ rt *process.Runtime }
 
 func (p place) ProcessElement(_ *process.Context, x int, out *process.Collector[string]) error {

@@ -97,6 +97,8 @@ func operations(rng *rand.Rand) []operation {
 			},
 		},
 		sideOutput(keep),
+		splitAndSelect(),
+		halvingLoop(10 + b),
 		partitioning(rng),
 		windowSum(1 + rng.Int64N(30)),
 		rollingCount(),
@@ -139,6 +141,45 @@ func sideOutput(keep func(record) bool) operation {
 			} else {
 				emit(newRecord(e.Value.K+1000, e.Value.V))
 			}
+		}),
+	}
+}
+
+// splitAndSelect drops one of four classes, and takes another one twice.
+func splitAndSelect() operation {
+	class := func(r record) int64 { return (r.V%4 + 4) % 4 }
+	return operation{
+		name: "split", reorders: true,
+		build: func(in records) records {
+			s := in.Split(func(r record) []string { return []string{strconv.FormatInt(class(r), 10)} })
+			return s.Select("0", "1").Union(s.Select("1"), s.Select("2"))
+		},
+		model: eachOf(func(e element, emit func(record)) {
+			for range []int{1, 2, 1, 0}[class(e.Value)] {
+				emit(e.Value)
+			}
+		}),
+	}
+}
+
+// halvingLoop halves values, once at least, until they are small enough to leave the loop.
+func halvingLoop(small int64) operation {
+	leaves := func(r record) bool { return -small <= r.V && r.V <= small }
+	half := func(r record) record { return newRecord(r.K, r.V/2) }
+	return operation{
+		name: fmt.Sprintf("loop down to %d", small), untimed: true, reorders: true,
+		build: func(in records) records {
+			loop := stream.Iterate(in)
+			body := loop.Map(half)
+			loop.CloseWith(body.Filter(func(r record) bool { return !leaves(r) }))
+			return body.Filter(leaves)
+		},
+		model: eachOf(func(e element, emit func(record)) {
+			r := half(e.Value)
+			for !leaves(r) {
+				r = half(r)
+			}
+			emit(r)
 		}),
 	}
 }

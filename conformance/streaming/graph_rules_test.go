@@ -16,6 +16,8 @@ import (
 func graphRules() map[string]func(*testing.T) {
 	rules := map[string]func(*testing.T){
 		"rule/iteration_co_location":                          ruleIterationCoLocation,
+		"rule/split_restrictions":                             ruleSplitRestrictions,
+		"rule/split_inside_a_chain":                           ruleSplitInsideAChain,
 		"rule/default_schedule_eager":                         ruleDefaultScheduleEager,
 		"rule/slot_group_default_disabled":                    ruleSlotGroupDefaultDisabled,
 		"rule/last_partitioner_wins":                          ruleLastPartitionerWins,
@@ -48,19 +50,6 @@ func inputsOf(t *testing.T, job *plan.JobGraph, name string) (strategies []graph
 	return strategies, from
 }
 
-// iterationGraph is source -> head -> step -> tail, back to head, and step -> sink.
-func iterationGraph(t *testing.T) *plan.JobGraph {
-	t.Helper()
-	g := newGraph()
-	g.Parallelism = 3
-	head := addNode(t, g, graph.IterationHead, "head", addNode(t, g, graph.Source, "source"))
-	step := addNode(t, g, graph.Operator, "step", head)
-	tail := addNode(t, g, graph.IterationTail, "tail", step)
-	head.Inputs = append(head.Inputs, graph.Edge{From: tail, Feedback: true})
-	addNode(t, g, graph.Sink, "sink", step)
-	return mustBuild(t, g)
-}
-
 func mustBuild(t *testing.T, g *graph.Graph) *plan.JobGraph {
 	t.Helper()
 	job, err := plan.Build(g)
@@ -71,13 +60,78 @@ func mustBuild(t *testing.T, g *graph.Graph) *plan.JobGraph {
 }
 
 func ruleIterationCoLocation(t *testing.T) {
-	job := iterationGraph(t)
-	head, tail, source := homeOf(t, job, "head"), homeOf(t, job, "tail"), homeOf(t, job, "source")
-	if head.CoLocation == "" || head.CoLocation != tail.CoLocation || source.CoLocation != "" {
-		t.Errorf("co-location: head %q, tail %q, source %q", head.CoLocation, tail.CoLocation, source.CoLocation)
-	}
+	job := planOf(t, func(env *stream.Env) {
+		loop := stream.Iterate(env.SetParallelism(3).FromSequence(1, 9).Name("source"))
+		body := loop.Map(same[int64]).Name("body")
+		loop.CloseWith(body.Filter(func(x int64) bool { return x < 0 }).Name("again"))
+		body.Discard().Name("sink")
+	})
+	ends := map[graph.Kind]*plan.Vertex{}
 	for _, v := range job.Vertices {
 		equal(t, "slot group of "+v.Name, v.SlotGroup, graph.DefaultSlotGroup)
+		loop := false
+		for _, n := range v.Nodes {
+			if n.Node.Kind == graph.IterationHead || n.Node.Kind == graph.IterationTail {
+				ends[n.Node.Kind], loop = v, true
+			}
+		}
+		if !loop && v.CoLocation != "" {
+			t.Errorf("%s is co-located in %q", v.Name, v.CoLocation)
+		}
+	}
+	head, tail := ends[graph.IterationHead], ends[graph.IterationTail]
+	if head == nil || tail == nil || head.CoLocation == "" || head.CoLocation != tail.CoLocation {
+		t.Errorf("the ends of the loop: %+v, %+v", head, tail)
+	}
+}
+
+// ruleSplitRestrictions: a stream that was split, or is a side output, can't be split.
+func ruleSplitRestrictions(t *testing.T) {
+	names := func(x int) []string { return []string{decimal(int64(x))} }
+	tag := process.NewOutputTag[int]("side")
+	for what, build := range map[string]func(in *stream.Stream[int]){
+		"after select": func(in *stream.Stream[int]) { in.Split(names).Select("1").Split(names).Select("1").Discard() },
+		"through union": func(in *stream.Stream[int]) {
+			s := in.Split(names)
+			s.Select("1").Union(s.Select("2")).Split(names).Select("1").Discard()
+		},
+		"through key by": func(in *stream.Stream[int]) {
+			in.Split(names).Select("1").KeyBy(same[int]).Stream().Split(names).Select("1").Discard()
+		},
+		"after a side output": func(in *stream.Stream[int]) {
+			s := in.Process(func(*process.Runtime) plain[int, int] { return nil })
+			s.SideOutput(tag).Split(names).Select("1").Discard()
+			s.Discard()
+		},
+	} {
+		if _, err := tryPlan(t, func(env *stream.Env) { build(env.FromElements(1, 2)) }); err == nil {
+			t.Errorf("split %s is taken", what)
+		}
+	}
+}
+
+func ruleSplitInsideAChain(t *testing.T) {
+	build := func(env *stream.Env) []*flotttest.Sink[int] {
+		sinks := []*flotttest.Sink[int]{flotttest.NewSink[int](), flotttest.NewSink[int](), flotttest.NewSink[int]()}
+		split := env.SetParallelism(1).FromElements(1, 2, 3).Map(same[int]).Name("map").Split(func(x int) []string {
+			if x == 1 {
+				return []string{"one"}
+			}
+			return []string{"other"}
+		})
+		split.Select("one").Map(same[int]).SinkTo(sinks[0])
+		split.Select("one").Map(same[int]).SinkTo(sinks[1])
+		split.Select("other").Map(same[int]).SinkTo(sinks[2])
+		return sinks
+	}
+	equal(t, "tasks", len(planOf(t, func(env *stream.Env) { build(env) }).Vertices), 1)
+	for _, opts := range [][]stream.Option{nil, {flotttest.Isolated()}} {
+		env := stream.NewEnv(opts...)
+		sinks := build(env)
+		flotttest.Execute(t, env)
+		for i, want := range [][]int{{1}, {1}, {2, 3}} {
+			flotttest.Equal(t, sinks[i].Values(), want)
+		}
 	}
 }
 
