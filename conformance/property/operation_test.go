@@ -151,7 +151,7 @@ func splitAndSelect() operation {
 	return operation{
 		name: "split", reorders: true,
 		build: func(in records) records {
-			s := in.Split(func(r record) []string { return []string{strconv.FormatInt(class(r), 10)} })
+			s := in.Map(func(r record) record { return r }).Split(func(r record) []string { return []string{strconv.FormatInt(class(r), 10)} })
 			return s.Select("0", "1").Union(s.Select("1"), s.Select("2"))
 		},
 		model: eachOf(func(e element, emit func(record)) {

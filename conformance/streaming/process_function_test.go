@@ -2,7 +2,6 @@ package streaming_test
 
 import (
 	"encoding/json"
-	"flag"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,8 +11,6 @@ import (
 	"github.com/flott-dev/flott/process"
 	"github.com/flott-dev/flott/stream"
 )
-
-var rewrite = flag.Bool("rewrite", false, "rewrite conformance/coverage.txt")
 
 // functionSpec is the function of a case with its arguments.
 type functionSpec struct {
