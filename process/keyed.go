@@ -38,7 +38,10 @@ func (t Timer) Time() time.Time { return time.UnixMilli(t.Millis) }
 // however often it is registered; they fire in time order.
 type KeyedContext[K any] struct {
 	Context
-	key K
+	keys []K  // of the run at hand
+	at   *int // which one
+	one  [1]K // keys of a context that is given one key at a time
+	zero int
 }
 
 // NewKeyedContext is for drivers and test harnesses.
@@ -47,10 +50,17 @@ func NewKeyedContext[K any](s Services) *KeyedContext[K] {
 }
 
 // SetKey is for drivers: the key at hand.
-func (c *KeyedContext[K]) SetKey(k K) { c.key = k }
+func (c *KeyedContext[K]) SetKey(k K) {
+	c.one[0] = k
+	c.keys, c.at = c.one[:], &c.zero
+}
+
+// SetKeys is for drivers: the keys of a run, of which the one at index *at is at hand. So a driver that goes through a run
+// moves one number.
+func (c *KeyedContext[K]) SetKeys(keys []K, at *int) { c.keys, c.at = keys, at }
 
 // Key is the key of the element or timer at hand.
-func (c *KeyedContext[K]) Key() K { return c.key }
+func (c *KeyedContext[K]) Key() K { return c.keys[*c.at] }
 
 // RegisterEventTimeTimer makes OnTimer be called for the key once the watermark reaches t (rounded up to ms): with the
 // next watermark if it is there already.

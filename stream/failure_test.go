@@ -107,7 +107,7 @@ func TestSlowSinkHoldsTheSourceBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Frames in the queue, the open one, the one being read, and the source's own column.
-	if limit := int64(11 * 512); ahead > limit {
+	if limit := int64(11 * 1024); ahead > limit {
 		t.Errorf("the source was %d elements ahead of the sink, more than the %d that the queue holds", ahead, limit)
 	}
 }

@@ -181,7 +181,8 @@ func (r *refusing) Reserve(n int64) error {
 func (r *refusing) Release(n int64) { r.left += n }
 
 func TestFramesAreReservedAndGivenBack(t *testing.T) {
-	m := &refusing{left: 20_000}
+	size := int64(frame.DefaultLen * 16)
+	m := &refusing{left: 5 * size / 2}
 	w, _ := rig(t, graph.Rebalance, 4, func(o *Options) { o.Memory = m })
 	c := frame.NewColumn(w.Type(), 4)
 	for i := range int64(4) {
@@ -192,7 +193,7 @@ func TestFramesAreReservedAndGivenBack(t *testing.T) {
 		t.Error("four frames were made of memory for two")
 	}
 	w.Close()
-	if m.left != 20_000-512*16 {
+	if m.left != 3*size/2 {
 		t.Errorf("%d bytes are left after Close: all but the refused frame's should be", m.left)
 	}
 }

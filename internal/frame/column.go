@@ -134,3 +134,18 @@ func Fill[T any](c *Column, n int) []T {
 	c.n, c.times = n, c.times[:0]
 	return unsafe.Slice((*T)(c.p), n)
 }
+
+// Whole is the memory of an empty column for writers of their own; Filled says how much of it they have written.
+func Whole[T any](c *Column) (values []T, times []int64) {
+	checkView[T](c.Type)
+	return unsafe.Slice((*T)(c.p), c.cap), c.times[:c.cap]
+}
+
+// Filled makes the column n elements long whose memory was written through Whole; timed says whether the timestamps were,
+// and are to be kept.
+func (c *Column) Filled(n int, timed bool) {
+	c.n, c.times = n, c.times[:0]
+	if timed {
+		c.times = c.times[:n]
+	}
+}

@@ -65,7 +65,7 @@ func (t *Type) Same(u *Type) bool { return t == u || t.Handle.Type == u.Handle.T
 
 const (
 	// DefaultLen and MaxLen bound the elements of a frame, Bytes its memory; an element larger than that travels alone.
-	DefaultLen = 512
+	DefaultLen = 1024
 	MaxLen     = 1024
 	Bytes      = 32 << 10
 )

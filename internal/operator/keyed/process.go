@@ -73,15 +73,19 @@ func (o *processor[K, T, R]) push(r *frame.Run) error {
 	if err != nil {
 		return err
 	}
-	keys := unsafe.Slice((*K)(col.P), r.N)
 	run := o.keys.Current()
+	fn, ctx, out := o.fn, o.ctx, o.out
+	ctx.SetKeys(unsafe.Slice((*K)(col.P), r.N), &run.Index)
+	ctx.SetTime(frame.NoTime)
+	out.SetTime(frame.NoTime)
+	times := r.Times
 	for i, x := range frame.Values[T](r) {
 		run.Index = i
-		o.ctx.SetKey(keys[i])
-		t := r.Time(i)
-		o.ctx.SetTime(t)
-		o.out.SetTime(t)
-		if err := o.fn.ProcessElement(o.ctx, x, o.out); err != nil {
+		if times != nil {
+			ctx.SetTime(times[i])
+			out.SetTime(times[i])
+		}
+		if err := fn.ProcessElement(ctx, x, out); err != nil {
 			return err
 		}
 	}
