@@ -161,6 +161,8 @@ func read(t testing.TB, folder, file string) (raw []byte, foreign bool) {
 	foreign = root != ""
 	if !foreign {
 		root = filepath.Join("..", "testdata")
+	} else if _, err := os.Stat(root); err != nil && !filepath.IsAbs(root) {
+		root = filepath.Join("..", "..", root) // it was meant from the top of the repository, tests run in their folders
 	}
 	raw, err := os.ReadFile(filepath.Join(root, folder, file))
 	if errors.Is(err, os.ErrNotExist) && foreign {
