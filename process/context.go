@@ -75,6 +75,9 @@ func (c *Context) Emit[X any](tag OutputTag[X], x X) {
 
 // EmitAt is Emit with a timestamp of its own (ms; math.MinInt64: none).
 func (c *Context) EmitAt[X any](tag OutputTag[X], x X, ms int64) {
+	if tag.name == "" {
+		panic("emit to a side output: the tag has no name (make it with NewOutputTag)")
+	}
 	b := c.services.Side(tag.name)
 	if b == nil {
 		return
