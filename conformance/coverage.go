@@ -77,6 +77,6 @@ func CheckCoverage(t testing.TB, family string, n Tally, rewrite bool) {
 	case n.Run < have.Run || n.Passed < have.Passed || n.Covered < have.Covered:
 		t.Errorf("%s has fallen: %v; the table says %v", family, n, have)
 	default:
-		t.Errorf("%s has risen: %v; the table says %v: rewrite it with go test ./conformance ./conformance/streaming -p 1 -rewrite", family, n, have)
+		t.Errorf("%s has risen: %v; the table says %v: rewrite it with go test ./conformance/streaming -rewrite", family, n, have)
 	}
 }
