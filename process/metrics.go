@@ -151,11 +151,12 @@ func (h *MetricHistogram) Update(v int64) {
 
 // HistogramReading is what a MetricHistogram says about the last values.
 type HistogramReading struct {
-	Count                              int64 // of all values ever
-	Min, Max                           int64
-	Mean                               float64
-	StdDev                             float64 // of the sample; 0 for fewer than two values
-	P50, P75, P90, P95, P98, P99, P999 float64 // quantiles, between values in proportion
+	Count    int64   // of all values ever
+	Min, Max int64   // of the last values
+	Mean     float64 // of the last values
+	StdDev   float64 // of the last values as a sample; 0 for fewer than two
+	// P50, P75, P90, P95, P98, P99 and P999 are quantiles, between values in proportion.
+	P50, P75, P90, P95, P98, P99, P999 float64
 }
 
 // Read implements Metric.

@@ -245,3 +245,31 @@ func ExampleEnv_FromGenerator() {
 	// event 1
 	// event 2
 }
+
+func ExampleEnv_AddSource() {
+	env := stream.NewEnv().SetParallelism(1)
+	env.AddSource(func(_ context.Context, out *stream.SourceContext[string]) error {
+		out.CollectWithTimestamp("hello", time.UnixMilli(1000))
+		out.EmitWatermark(time.UnixMilli(1000))
+		out.MarkAsTemporarilyIdle()
+		return nil
+	}).Print()
+	if _, err := env.Execute(context.Background(), "hello"); err != nil {
+		fmt.Println(err)
+	}
+	// Output: hello
+}
+
+func ExampleEnv_AddParallelSource() {
+	env := stream.NewEnv().SetParallelism(2)
+	env.AddParallelSource(func(_ context.Context, out *stream.SourceContext[int]) error {
+		out.Collect(out.Subtask())
+		return nil
+	}).ForEach(func(x int) { fmt.Println(x) }).Parallelism(1)
+	if _, err := env.Execute(context.Background(), "subtasks"); err != nil {
+		fmt.Println(err)
+	}
+	// Unordered output:
+	// 0
+	// 1
+}

@@ -75,6 +75,32 @@ func (s *Stream[T]) AssignAscendingTimestamps[F func(T) time.Time](at F) *Stream
 	return s.AssignTimestampsAndWatermarks(watermark.Ascending[T](at))
 }
 
+// TimestampExtractor finds timestamps and watermarks in elements, in Flink's oldest way. Times are in ms since 1970. Each
+// subtask has one of its own, which may keep what it has seen.
+type TimestampExtractor[T any] interface {
+	// ExtractTimestamp is the timestamp of x; current is the one that it has, math.MinInt64 if none.
+	ExtractTimestamp(x T, current int64) int64
+	// ExtractWatermark is a watermark that follows x, which has got the timestamp ms; math.MinInt64 if there is none. One
+	// that does not grow is dropped.
+	ExtractWatermark(x T, ms int64) int64
+	// CurrentWatermark is asked every auto watermark interval; math.MinInt64 if there is none.
+	CurrentWatermark() int64
+}
+
+// AssignTimestamps gives elements timestamps and the stream watermarks by extractors, of which fresh makes one for each
+// subtask. New programs use AssignTimestampsAndWatermarks.
+func (s *Stream[T]) AssignTimestamps[X TimestampExtractor[T]](fresh func() X) *Stream[T] {
+	typ := s.c.typ
+	return &Stream[T]{s.c.apply("Extract Timestamps", typ, func() operator.Operator {
+		x := fresh()
+		return watermarks.NewExtracting(typ, x.CurrentWatermark, func(r *frame.Run, i int, current int64) (ms, watermark int64) {
+			v := frame.Values[T](r)[i]
+			ms = x.ExtractTimestamp(v, current)
+			return ms, x.ExtractWatermark(v, ms)
+		})
+	})}
+}
+
 // FromSourceWithWatermarks is FromSource with AssignTimestampsAndWatermarks in the source itself, where the strategy's
 // alignment has an effect: subtasks that are too far ahead of the others of their group stop reading until those have
 // come closer.

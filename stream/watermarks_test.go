@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/flott-dev/flott/connector"
+	"github.com/flott-dev/flott/connector/file"
 	"github.com/flott-dev/flott/stream"
 	"github.com/flott-dev/flott/watermark"
 )
@@ -237,4 +238,75 @@ func ExampleStream_AssignAscendingTimestamps() {
 		fmt.Println(err)
 	}
 	// Output: 7 at 1000
+}
+
+// oldExtractor keeps the highest timestamp that it has seen: its state shows in which order it is asked.
+type oldExtractor struct{ ms int64 }
+
+func (h *oldExtractor) ExtractTimestamp(r reading, _ int64) int64 {
+	h.ms = max(h.ms, r.At)
+	return r.At
+}
+func (h *oldExtractor) ExtractWatermark(reading, int64) int64 { return h.ms - 1 }
+func (h *oldExtractor) CurrentWatermark() int64               { return math.MinInt64 }
+
+func TestTimestampExtractorIsAskedElementByElement(t *testing.T) {
+	env := stream.NewEnv().SetParallelism(1)
+	var g gather[string]
+	env.FromElements(reading{At: 1000}, reading{At: 3000}, reading{At: 2000}, reading{At: 4000}).
+		AssignTimestamps(func() *oldExtractor { return &oldExtractor{} }).
+		AddSink(func(_ context.Context, _ reading, at connector.ElementContext) error {
+			g.add(fmt.Sprint(at.Timestamp, " after ", max(at.Watermark, 0)))
+			return nil
+		})
+	execute(t, env)
+	if want := []string{"1000 after 0", "3000 after 999", "2000 after 2999", "4000 after 2999"}; !slices.Equal(g.xs, want) {
+		t.Errorf("got %q", g.xs)
+	}
+}
+
+func ExampleStream_AssignTimestamps() {
+	env := stream.NewEnv().SetParallelism(1)
+	env.FromElements(reading{At: 1000, Val: 7}).
+		AssignTimestamps(func() *oldExtractor { return &oldExtractor{} }).
+		AddSink(func(_ context.Context, r reading, at connector.ElementContext) error {
+			fmt.Println(r.Val, "at", at.Timestamp)
+			return nil
+		})
+	if _, err := env.Execute(context.Background(), "readings"); err != nil {
+		fmt.Println(err)
+	}
+	// Output: 7 at 1000
+}
+
+func ExampleEnv_SetStreamTimeCharacteristic() {
+	env := stream.NewEnv().SetParallelism(1).SetStreamTimeCharacteristic(stream.IngestionTime)
+	env.FromElements("now").AddSink(func(_ context.Context, _ string, at connector.ElementContext) error {
+		fmt.Println(time.Since(time.UnixMilli(at.Timestamp)) < time.Hour) // when the source read it
+		return nil
+	})
+	if _, err := env.Execute(context.Background(), "now"); err != nil {
+		fmt.Println(err)
+	}
+	// Output: true
+}
+
+func ExampleEnv_FromSourceWithWatermarks() {
+	env := stream.NewEnv().SetParallelism(1)
+	path, done := scratch("times.txt", "10\n20\n")
+	defer done()
+	strategy := watermark.ForBoundedOutOfOrderness[string](time.Second).
+		WithMillis(func(line string) int64 { return int64(len(line)) }).
+		WithAlignment("files", time.Minute, time.Second)
+	env.FromSourceWithWatermarks(file.Lines(path), strategy, "lines").
+		AddSink(func(_ context.Context, line string, at connector.ElementContext) error {
+			fmt.Println(line, "at", at.Timestamp)
+			return nil
+		})
+	if _, err := env.Execute(context.Background(), "lines"); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// 10 at 2
+	// 20 at 2
 }

@@ -77,6 +77,7 @@ type OutputFormat[T any] interface {
 // CleanupOnError is implemented by output formats that take back what they have written if it has not become complete:
 // it is called before Close if the input did not come to its end.
 type CleanupOnError interface {
+	// TryCleanupOnError removes what the subtask has written.
 	TryCleanupOnError() error
 }
 
