@@ -104,7 +104,7 @@ func (e *Env) Graph(name string) (*graph.Graph, error) {
 	s := &e.Settings
 	g.JobName, g.Parallelism, g.MaxParallelism = name, s.Parallelism, s.MaxParallelism
 	g.BufferTimeout, g.ChainingEnabled, g.GlobalParameters = s.BufferTimeout, s.Chaining, s.Parameters
-	g.HashSeed = s.Seed
+	g.HashSeed, g.RequireUIDs = s.Seed, s.RequireUIDs
 	if g.HashSeed == 0 {
 		g.HashSeed = DefaultSeed
 	}
@@ -122,6 +122,9 @@ func (e *Env) Plan(name string) (*plan.JobGraph, error) {
 	}
 	return plan.Build(g)
 }
+
+// Warnings is what is allowed and unwise in what was built so far, each with file and line.
+func (e *Env) Warnings() []string { return e.graph.Warnings() }
 
 // Execution is a running or ended job.
 type Execution struct {
