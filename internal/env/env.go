@@ -34,6 +34,7 @@ type Settings struct {
 	Chaining       bool          // default true
 	Restart        Restart       // nil: no restart
 	Memory         int64         // bytes; 0: 60 % of what the process may use
+	RequireUIDs    bool          // every operator needs a UID or a hash
 	Backend        statebackend.Backend
 	Isolated       bool
 	Parameters     map[string]string
