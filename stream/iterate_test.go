@@ -281,7 +281,7 @@ func TestLastWatermarkWaitsForTheLoop(t *testing.T) {
 func TestMaximumWaitEndsTheLoopAndReportsWhatIsLost(t *testing.T) {
 	env := stream.NewEnv().SetParallelism(1)
 	release := make(chan struct{})
-	it := stream.Iterate(env.FromElements(1), 20 * time.Millisecond)
+	it := stream.Iterate(env.FromElements(1), 20*time.Millisecond)
 	body := it.Rebalance().Map(func(x int) int {
 		<-release // far longer than the wait
 		return x
@@ -302,6 +302,91 @@ type atEnd struct{ f func() }
 func (atEnd) ProcessElement(*process.Context, int, *process.Collector[int]) error { return nil }
 func (a atEnd) Finish(*process.Collector[int]) error {
 	a.f()
+	return nil
+}
+
+// TestLoopWaitsForCallsUnderWay: what an asynchronous function holds is in the loop.
+func TestLoopWaitsForCallsUnderWay(t *testing.T) {
+	for _, ordered := range []bool{true, false} {
+		env := stream.NewEnv().SetParallelism(2)
+		it := stream.Iterate(env.FromElements(3, 5, 1)).Parallelism(2)
+		call := func(ctx context.Context, x int) ([]int, error) {
+			select {
+			case <-time.After(time.Duration(x) * time.Millisecond):
+				return []int{x - 1}, nil
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		options := stream.AsyncOptions[int, int]{Timeout: time.Minute}
+		var called *stream.Stream[int]
+		if busy := it.Filter(func(x int) bool { return x > 0 }).Rebalance(); ordered {
+			called = busy.AsyncOrdered(call, options)
+		} else {
+			called = busy.AsyncUnordered(call, options)
+		}
+		it.CloseWith(called)
+		var g gather[int]
+		it.ForEach(g.add)
+		execute(t, env)
+		slices.Sort(g.xs)
+		if want := []int{0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 4, 5}; !slices.Equal(g.xs, want) {
+			t.Errorf("ordered %v: got %v", ordered, g.xs)
+		}
+	}
+}
+
+func TestPlansShowLoops(t *testing.T) {
+	env := stream.NewEnv().SetParallelism(2)
+	it := stream.Iterate(env.FromElements(3))
+	it.CloseWith(it.Map(func(x int) int { return x - 1 }).Filter(func(x int) bool { return x > 0 }))
+	text, err := env.Explain()
+	if err != nil {
+		t.Fatal(err)
+	}
+	json, err := env.ExecutionPlan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Iteration Head", "Iteration Tail", "feedback"} {
+		if !strings.Contains(text, want) || !strings.Contains(json, want) {
+			t.Errorf("%q is not shown in\n%s\n%s", want, text, json)
+		}
+	}
+	execute(t, env)
+}
+
+// TestFeedbackFindsItsKey: without a partitioning of its own, feedback goes to the subtask that the stream's elements of
+// its key go to.
+func TestFeedbackFindsItsKey(t *testing.T) {
+	type ball struct{ Key, Round, Subtask int }
+	env := stream.NewEnv().SetParallelism(4)
+	balls := make([]ball, 100)
+	for i := range balls {
+		balls[i].Key, balls[i].Subtask = i, -1
+	}
+	it := stream.Iterate(env.FromSlice(balls).KeyBy(func(b ball) int { return b.Key }).Stream()).Parallelism(4)
+	body := it.Process(func(rt *process.Runtime) placer[ball] {
+		return placer[ball]{rt.Info().Subtask, func(b ball, subtask int) ball {
+			if b.Subtask >= 0 && b.Subtask != subtask {
+				t.Errorf("key %d went from subtask %d to %d", b.Key, b.Subtask, subtask)
+			}
+			b.Round, b.Subtask = b.Round+1, subtask
+			return b
+		}}
+	})
+	it.CloseWith(body.Map(func(b ball) ball { return b }).Parallelism(3).Filter(func(b ball) bool { return b.Round < 5 }))
+	execute(t, env)
+}
+
+// placer tells a function its subtask.
+type placer[T any] struct {
+	subtask int
+	f       func(x T, subtask int) T
+}
+
+func (p placer[T]) ProcessElement(_ *process.Context, x T, out *process.Collector[T]) error {
+	out.Collect(p.f(x, p.subtask))
 	return nil
 }
 
