@@ -30,6 +30,8 @@ type Scope struct {
 	Spawn *host.Spawner
 	// Timers are the subtask's processing-time callbacks.
 	Timers *Callbacks
+	// Memory is the process's budget; nil: without limit.
+	Memory *host.Memory
 	// RunLen is how many elements a source should emit in one Poll: it adapts so that the chain needs about a
 	// millisecond for them.
 	RunLen int

@@ -84,7 +84,7 @@ func New(d Deployment) (*Task, error) {
 	}
 	t.scope = &operator.Scope{
 		Ctx: d.Ctx, Now: d.Clock.Millis(), Clock: d.Clock, Mailbox: d.Mailbox, Waiter: t.waiter, Spawn: d.Spawn,
-		Timers: &operator.Callbacks{}, RunLen: frame.DefaultLen, Subtask: d.Subtask, Parallelism: d.Vertex.Parallelism,
+		Timers: &operator.Callbacks{}, Memory: d.Memory, RunLen: frame.DefaultLen, Subtask: d.Subtask, Parallelism: d.Vertex.Parallelism,
 		Attempt: d.Attempt, JobName: d.JobName, AutoWatermarkInterval: d.AutoWatermark,
 	}
 	t.scope.FlushFrames = func() error {

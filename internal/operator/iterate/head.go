@@ -93,7 +93,7 @@ func (h *head) Close() error {
 	if h.watching != nil {
 		h.RT.Timers.Cancel(h.watching)
 	}
-	if h.now.seg != nil { // was being read
+	if h.now.seg != nil || h.now.frame != nil { // was being emitted
 		if err := h.lane.done(&h.now); err != nil {
 			return err
 		}

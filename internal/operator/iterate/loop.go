@@ -65,7 +65,7 @@ func (l *Loop) enter(rt *operator.Runtime, feedback *frame.Type) *lane {
 	n := l.lanes[at]
 	if n == nil {
 		name := fmt.Sprintf("flott-feedback-%s-%d-%d-%d", rt.UID, l.ID, rt.Attempt, rt.Subtask)
-		n = &lane{loop: l, at: at, spool: newSpool(feedback, l.Memory, l.FS, path.Join(l.Dir(), name))}
+		n = &lane{loop: l, at: at, spool: newSpool(feedback, l.Memory, rt.Memory, l.FS, path.Join(l.Dir(), name))}
 		l.lanes[at] = n
 	}
 	n.users++

@@ -8,6 +8,7 @@ import (
 	"path"
 
 	"github.com/flott-dev/flott/internal/frame"
+	"github.com/flott-dev/flott/internal/host"
 	"github.com/flott-dev/flott/internal/vfs"
 	"github.com/flott-dev/flott/serde"
 )
@@ -16,13 +17,17 @@ import (
 // read, so that the disk is given back piece by piece.
 const segmentBytes = 64 << 20
 
+// maxFree is how many empty frames are kept for reuse.
+const maxFree = 16
+
 // spool is an unbounded queue of elements and probes. The oldest elements lie in memory up to a limit, all others but
 // those of the newest frame in files. It belongs to one owner at a time.
 type spool struct {
 	typ      *frame.Type
-	limit    int64 // bytes in memory
-	capacity int   // elements of a frame
-	bytes    int64 // that a frame takes, an estimate for types with pointers
+	limit    int64        // bytes in memory
+	capacity int          // elements of a frame
+	bytes    int64        // that a frame takes, an estimate for types with pointers
+	memory   *host.Memory // the process's budget; nil: without limit
 	fs       vfs.FS
 	name     string // of files, a number is added
 
@@ -35,6 +40,7 @@ type spool struct {
 	files   int
 	current *segment
 	buf     []byte
+	closed  bool
 }
 
 // item is a stretch of the queue: a frame in memory, an encoded frame in a segment, or a probe.
@@ -56,8 +62,8 @@ type segment struct {
 	left int // items that were not read
 }
 
-func newSpool(typ *frame.Type, limit int64, fsys vfs.FS, name string) *spool {
-	s := &spool{typ: typ, limit: limit, capacity: typ.FrameLen(frame.Bytes), fs: fsys, name: name}
+func newSpool(typ *frame.Type, limit int64, memory *host.Memory, fsys vfs.FS, name string) *spool {
+	s := &spool{typ: typ, limit: limit, capacity: typ.FrameLen(frame.Bytes), memory: memory, fs: fsys, name: name}
 	size := int64(typ.Size) + 8
 	if typ.Pointers {
 		size += 32 // as frames estimate it
@@ -69,7 +75,10 @@ func newSpool(typ *frame.Type, limit int64, fsys vfs.FS, name string) *spool {
 // add appends the elements of a run.
 func (s *spool) add(r *frame.Run) error {
 	for from := 0; from < r.N; {
-		f := s.open()
+		f, err := s.open()
+		if err != nil {
+			return err
+		}
 		n := min(f.Room(), r.N-from)
 		f.Append(r, from, from+n)
 		from += n
@@ -84,21 +93,58 @@ func (s *spool) add(r *frame.Run) error {
 }
 
 // open is the newest frame, with room.
-func (s *spool) open() *frame.Frame {
-	if len(s.items) > s.first {
-		if f := s.items[len(s.items)-1].frame; f != nil && f.Room() > 0 {
-			return f
-		}
+func (s *spool) open() (*frame.Frame, error) {
+	if f := s.newest(); f != nil && f.Room() > 0 {
+		return f, nil
 	}
-	var f *frame.Frame
-	if n := len(s.free); n > 0 {
-		f, s.free = s.free[n-1], s.free[:n-1]
-	} else {
-		f = frame.New(s.typ, s.capacity)
+	f, err := s.fresh()
+	if err != nil {
+		return nil, err
 	}
 	s.used += s.bytes
 	s.append(item{frame: f})
-	return f
+	return f, nil
+}
+
+// newest is the last item if that is a frame in memory.
+func (s *spool) newest() *frame.Frame {
+	if len(s.items) == s.first {
+		return nil
+	}
+	return s.items[len(s.items)-1].frame
+}
+
+// fresh is an empty frame. If the process's memory is used up, the newest one goes to a file and is used again.
+func (s *spool) fresh() (*frame.Frame, error) {
+	if len(s.free) == 0 {
+		err := s.reserve(s.bytes)
+		if err == nil {
+			return frame.New(s.typ, s.capacity), nil
+		}
+		if s.newest() == nil {
+			return nil, fmt.Errorf("keep feedback: %w", err)
+		}
+		if err := s.spill(); err != nil {
+			return nil, err
+		}
+	}
+	n := len(s.free) - 1
+	f := s.free[n]
+	s.free = s.free[:n]
+	return f, nil
+}
+
+func (s *spool) reserve(n int64) error {
+	if s.memory == nil {
+		return nil
+	}
+	return s.memory.Reserve(n)
+}
+
+func (s *spool) release(n int64) {
+	if s.memory != nil {
+		s.memory.Release(n)
+	}
 }
 
 func (s *spool) append(it item) {
@@ -141,10 +187,12 @@ func (s *spool) spill() error {
 // recycle takes a frame back that is no longer part of the queue.
 func (s *spool) recycle(f *frame.Frame) {
 	s.used -= s.bytes
-	f.Recycle()
-	if len(s.free) < 4 {
-		s.free = append(s.free, f)
+	if len(s.free) == maxFree || s.closed {
+		s.release(s.bytes)
+		return
 	}
+	f.Recycle()
+	s.free = append(s.free, f)
 }
 
 // segment is the file to write to. Names that others took are passed over.
@@ -264,11 +312,15 @@ func (s *spool) close() (dropped int64, err error) {
 		if !ok {
 			break
 		}
-		if it.seg != nil {
+		switch {
+		case it.seg != nil:
 			errs = append(errs, s.done(&it))
+		case it.frame != nil:
+			s.recycle(it.frame)
 		}
 	}
-	s.queued, s.free, s.buf = 0, nil, nil
+	s.release(int64(len(s.free)) * s.bytes)
+	s.queued, s.free, s.buf, s.closed = 0, nil, nil, true
 	return dropped, errors.Join(errs...)
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/flott-dev/flott/internal/frame"
+	"github.com/flott-dev/flott/internal/host"
 	"github.com/flott-dev/flott/internal/vfs"
 )
 
@@ -90,7 +91,7 @@ func TestSpoolIsAQueue(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		m := vfs.NewMem()
 		typ := typeOf[letter](t)
-		s := newSpool(typ, []int64{0, 40 << 10, 1 << 30}[seed%3], m, "/spill/x")
+		s := newSpool(typ, []int64{0, 40 << 10, 1 << 30}[seed%3], nil, m, "/spill/x")
 		r := &reader{t: t, s: s, col: frame.NewColumn(typ, typ.FrameLen(frame.Bytes))}
 		var want []string
 		var queued, n int64
@@ -162,7 +163,7 @@ func fill(t *testing.T, s *spool, n int) error {
 
 func TestSpoolKeepsItsMemoryBound(t *testing.T) {
 	m := vfs.NewMem()
-	s := newSpool(typeOf[letter](t), 64<<10, m, "/spill/x")
+	s := newSpool(typeOf[letter](t), 64<<10, nil, m, "/spill/x")
 	if err := fill(t, s, 100_000); err != nil {
 		t.Fatal(err)
 	}
@@ -174,10 +175,39 @@ func TestSpoolKeepsItsMemoryBound(t *testing.T) {
 	}
 }
 
+func TestSpoolDrawsOnTheBudgetOfTheProcess(t *testing.T) {
+	typ := typeOf[letter](t)
+	budget := host.NewMemory(100 << 10)
+	s := newSpool(typ, 1<<30, budget, vfs.NewMem(), "/spill/x")
+	if err := fill(t, s, 50_000); err != nil {
+		t.Fatal(err)
+	}
+	if s.spilled == 0 || budget.Used() > 100<<10 {
+		t.Errorf("spilled %d elements, %d bytes are reserved", s.spilled, budget.Used())
+	}
+	r := &reader{t: t, s: s, col: frame.NewColumn(typ, typ.FrameLen(frame.Bytes))}
+	for n := 0; n < 20_000; {
+		got, ok := r.next()
+		if !ok {
+			t.Fatal("the queue is empty")
+		}
+		n += len(got)
+	}
+	if _, err := s.close(); err != nil {
+		t.Fatal(err)
+	}
+	if budget.Used() != 0 {
+		t.Errorf("%d bytes are reserved at the end", budget.Used())
+	}
+	if err := fill(t, newSpool(typ, 1<<30, host.NewMemory(1), vfs.NewMem(), "/spill/x"), 1); err == nil {
+		t.Error("there is no memory for one frame, but nothing was said")
+	}
+}
+
 func TestSpoolBeginsFilesAnewAndRemovesThoseItHasRead(t *testing.T) {
 	m := vfs.NewMem()
 	typ := typeOf[letter](t)
-	s := newSpool(typ, 0, m, "/spill/x")
+	s := newSpool(typ, 0, nil, m, "/spill/x")
 	if err := m.MkdirAll("/spill"); err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +245,7 @@ func TestSpoolBeginsFilesAnewAndRemovesThoseItHasRead(t *testing.T) {
 
 func TestSpoolReportsAFullDisk(t *testing.T) {
 	full := errors.New("disk full")
-	s := newSpool(typeOf[letter](t), 0, brokenFS{vfs.NewMem(), full}, "/spill/x")
+	s := newSpool(typeOf[letter](t), 0, nil, brokenFS{vfs.NewMem(), full}, "/spill/x")
 	err := fill(t, s, 5000)
 	if !errors.Is(err, full) || !strings.Contains(err.Error(), "/spill/x-0.spill") {
 		t.Errorf("error %v", err)
