@@ -67,7 +67,7 @@ func (s *BroadcastConnectedStream[T, B]) Process[P process.BroadcastFunction[T, 
 	c := join("Co-Process-Broadcast", s.c, out, func(n *graph.Node) operator.Operator {
 		return broadcast.Process(in, out, states, n.Side, open)
 	})
-	c.node.Stateful = true
+	c.sided().node.Stateful = true
 	return &Stream[R]{c}
 }
 
@@ -100,6 +100,6 @@ func (s *KeyedBroadcastConnectedStream[T, B, K]) Process[P process.KeyedBroadcas
 	c := join("Co-Process-Broadcast-Keyed", s.c, out, func(n *graph.Node) operator.Operator {
 		return broadcast.KeyedProcess(in, out, key, states, n.Side, open)
 	})
-	c.keyed(key, nil)
+	c.sided().keyed(key, nil)
 	return &Stream[R]{c}
 }

@@ -48,7 +48,7 @@ func (s *ConnectedStreams[A, B]) Process[P process.CoFunction[A, B, R], R any](c
 	open := func(rt *process.Runtime) process.CoFunction[A, B, R] { return construct(rt) }
 	return &Stream[R]{join("Co-Process", s.c, out, func(n *graph.Node) operator.Operator {
 		return co.Process(in, out, n.Side, open)
-	})}
+	}).sided()}
 }
 
 // KeyBy partitions both streams by keys of one type: elements of both whose keys are equal meet in one subtask. See
@@ -104,7 +104,7 @@ func (s *ConnectedKeyedStreams[A, B, K]) Process[P process.KeyedCoFunction[K, A,
 	c := join("Keyed Co-Process", s.c, out, func(n *graph.Node) operator.Operator {
 		return co.KeyedProcess(in, out, keys, n.Side, open)
 	})
-	c.keyed(keys[:]...)
+	c.sided().keyed(keys[:]...)
 	return &Stream[R]{c}
 }
 

@@ -120,6 +120,12 @@ func (c *core) inspect(connector any) {
 	}
 }
 
+// sided says that the stream's operator has side outputs, if somebody reads them.
+func (c *core) sided() *core {
+	c.node.Side = map[string]*frame.Type{}
+	return c
+}
+
 // side is a side output of the stream's operator.
 //
 //go:noinline
@@ -129,7 +135,8 @@ func (c *core) side(tag string, typ *frame.Type) *core {
 		return &core{env: c.env, typ: typ, from: c.from}
 	}
 	if c.node.Side == nil {
-		c.node.Side = map[string]*frame.Type{}
+		c.env.report(fmt.Errorf("read side output %q of operator %q: it has no side outputs", tag, c.node.Name))
+		return &core{env: c.env, typ: typ, from: c.from}
 	}
 	if have := c.node.Side[tag]; have != nil && !have.Same(typ) {
 		c.env.report(fmt.Errorf("read side output %q as %s: it is read as %s elsewhere", tag, typ.Name, have.Name))

@@ -187,5 +187,5 @@ func (l *loop) memory(bytes int64) {
 func (l *loop) second(c *core, typ *frame.Type) *core {
 	in := c.typ
 	l.head.New = func() operator.Operator { return iterate.Head(l.run, in, typ) }
-	return c.side(iterate.FeedbackTag, typ)
+	return c.sided().side(iterate.FeedbackTag, typ)
 }

@@ -48,13 +48,15 @@ func mistakes() []mistake {
 		{"name of a union", func(env *stream.Env) { numbers(env).Union(numbers(env)).Name("both") }, here(), []string{"set the name", "no operator of its own"}},
 		{"UID of a partitioning", func(env *stream.Env) { numbers(env).Shuffle().UID("mix") }, here(), []string{"set the UID", "no operator of its own"}},
 		{"parallelism of a side output", func(env *stream.Env) {
-			numbers(env).SideOutput(process.NewOutputTag[int]("side")).Parallelism(2)
+			s := numbers(env).Process(func(*process.Runtime) tenther { return tenther{} })
+			s.SideOutput(process.NewOutputTag[int]("side")).Parallelism(2)
 		}, below(), []string{"set the parallelism", "no operator of its own"}},
 		{"side output of two types", func(env *stream.Env) {
 			s := numbers(env).Process(func(*process.Runtime) tenther { return tenther{} })
 			s.SideOutput(process.NewOutputTag[string]("side")).Discard()
 			s.SideOutput(process.NewOutputTag[int]("side")).Discard()
 		}, above(1), []string{`side output "side" as int`, "as string"}},
+		{"side output of a map", func(env *stream.Env) { numbers(env).Map(id).Name("m").SideOutput(process.NewOutputTag[int]("side")) }, here(), []string{`side output "side"`, `operator "m"`}},
 		{"key of a pointer", func(env *stream.Env) { numbers(env).KeyBy(func(x int) *int { return &x }) }, here(), []string{"*int", "key"}},
 		{"element with a channel", func(env *stream.Env) { numbers(env).Map(func(int) wired { return wired{} }) }, here(), []string{"stream_test.wired", "Inner", "Line", "channel"}},
 		{"element of a function", func(env *stream.Env) { env.FromElements(func() {}) }, here(), []string{"func()"}},

@@ -37,7 +37,7 @@ func (c *core) applySided(name string, out *frame.Type, open func(sides map[stri
 	n := newNode(graph.Operator, name, out)
 	n.New = func() operator.Operator { return open(n.Side) }
 	n.Inputs = c.edges()
-	return c.env.add(n)
+	return c.env.add(n).sided()
 }
 
 // keyed marks the stream's operator as one with state per key.

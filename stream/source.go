@@ -56,7 +56,7 @@ func (e *Env) FromSource[T, S any](src connector.Source[T, S], name string) *Str
 	c = e.sourceNode(name, t, true, func() operator.Operator {
 		return source.ReaderWithSides(t, split, src, c.node.Side, reportBad)
 	})
-	c.inspect(src)
+	c.sided().inspect(src)
 	c.node.NewCoordinator = func() operator.Coordinator { return source.Enumerator(split, src) }
 	return &Stream[T]{c}
 }
