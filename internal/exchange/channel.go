@@ -13,10 +13,15 @@ import (
 // Depth is the number of frames that a channel holds at most.
 const Depth = 8
 
+// ringLen is the number of slots of a ring. The way back has room for every frame that there can be: Depth under way, one
+// that the producer fills and one that the consumer works on. A frame that found no room would be lost, and the writer
+// would reserve memory for another one at each swing of the backpressure.
+const ringLen = 2 * Depth
+
 // ring is a bounded single-producer single-consumer queue of frames. Producer and consumer keep a copy of the other's
 // position and look at the shared one only when the copy says full or empty.
 type ring struct {
-	slots [Depth]*frame.Frame
+	slots [ringLen]*frame.Frame
 	_     [64]byte
 	tail  atomic.Uint64 // written by the producer
 	ahead uint64        // producer's copy of head
@@ -26,14 +31,15 @@ type ring struct {
 	_     [48]byte
 }
 
-func (r *ring) put(f *frame.Frame) bool {
+// put appends f unless limit frames are in the ring.
+func (r *ring) put(f *frame.Frame, limit uint64) bool {
 	t := r.tail.Load()
-	if t-r.ahead == Depth {
-		if r.ahead = r.head.Load(); t-r.ahead == Depth {
+	if t-r.ahead == limit {
+		if r.ahead = r.head.Load(); t-r.ahead == limit {
 			return false
 		}
 	}
-	r.slots[t%Depth] = f
+	r.slots[t%ringLen] = f
 	r.tail.Store(t + 1)
 	return true
 }
@@ -45,8 +51,8 @@ func (r *ring) take() *frame.Frame {
 			return nil
 		}
 	}
-	f := r.slots[h%Depth]
-	r.slots[h%Depth] = nil
+	f := r.slots[h%ringLen]
+	r.slots[h%ringLen] = nil
 	r.head.Store(h + 1)
 	return f
 }
@@ -64,7 +70,7 @@ type Channel struct {
 
 // Offer sends f; false if the channel is full. Producer only.
 func (c *Channel) Offer(f *frame.Frame) bool {
-	if !c.full.put(f) {
+	if !c.full.put(f, Depth) {
 		return false
 	}
 	c.Consumer.Wake()
@@ -102,7 +108,7 @@ func (c *Channel) Return(f *frame.Frame) {
 		return
 	}
 	f.Recycle()
-	c.empty.put(f) // when there is no room the garbage collector takes it
+	c.empty.put(f, ringLen)
 }
 
 // Fresh is an empty frame: a returned one, or nil. Producer only.
