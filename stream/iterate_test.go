@@ -2,6 +2,7 @@ package stream_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/flott-dev/flott/internal/operator/iterate"
 	"github.com/flott-dev/flott/process"
 	"github.com/flott-dev/flott/stream"
+	"github.com/flott-dev/flott/watermark"
 )
 
 // walk is a number on its way through the Collatz loop.
@@ -77,6 +79,7 @@ func checkWalks(t *testing.T, ws []walk, n int) {
 
 // TestAmplifyingLoopDoesNotBlockItself is trap B063: the body emits 2 elements per element for 15 rounds.
 func TestAmplifyingLoopDoesNotBlockItself(t *testing.T) {
+	dir := spillInto(t)
 	env := stream.NewEnv().SetParallelism(2)
 	it := stream.Iterate(env.FromElements(0, 0, 0)).Parallelism(2).FeedbackMemory(64 << 10)
 	body := it.FlatMap(func(round int, emit func(int)) {
@@ -99,14 +102,55 @@ func TestAmplifyingLoopDoesNotBlockItself(t *testing.T) {
 			t.Errorf("%d elements in round %d, want %d", got[round], round, 3<<round)
 		}
 	}
-	left, err := os.ReadDir(os.TempDir())
+	checkNoSpill(t, dir)
+}
+
+// spillInto makes a folder of its own for spill files.
+func spillInto(t *testing.T) string {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	return dir
+}
+
+func checkNoSpill(t *testing.T, dir string) {
+	t.Helper()
+	left, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range left {
-		if strings.HasPrefix(f.Name(), "flott-feedback-") {
-			t.Errorf("spill file %s was left behind", f.Name())
+		t.Errorf("%s was left behind", f.Name())
+	}
+}
+
+// TestSpillFilesAreRemovedWhateverTheEnd ends loops that grow without bound.
+func TestSpillFilesAreRemovedWhateverTheEnd(t *testing.T) {
+	for _, end := range []string{"cancel", "failure"} {
+		dir := spillInto(t)
+		ctx, cancel := context.WithCancel(context.Background())
+		env := stream.NewEnv().SetParallelism(2)
+		it := stream.Iterate(env.FromElements(1)).Parallelism(2).FeedbackMemory(0)
+		spilled := false
+		it.CloseWith(it.TryFlatMap(func(_ context.Context, x int, emit func(int)) error {
+			emit(x)
+			emit(x)
+			return nil
+		}).Rebalance())
+		it.Global().TryMap(func(_ context.Context, x int) (int, error) {
+			if files, _ := os.ReadDir(dir); len(files) == 2 { // both subtasks have spilled
+				spilled = true
+				if end == "failure" {
+					return 0, errors.New("told to")
+				}
+				cancel()
+			}
+			return x, nil
+		}).Parallelism(1).Discard()
+		if _, err := env.Execute(ctx, end); err == nil || !spilled {
+			t.Errorf("%s: %v, spilled: %v", end, err, spilled)
 		}
+		cancel()
+		checkNoSpill(t, dir)
 	}
 }
 
@@ -272,6 +316,40 @@ func TestLastWatermarkWaitsForTheLoop(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := []string{"element 5", "element 4", "element 3", "element 2", "element 1", "timer after 5", "element -1"}
+		if !slices.Equal(got, want) {
+			t.Fatalf("seed %d: got %q", seed, got)
+		}
+	}
+}
+
+// passes notes the watermark at each pass of an element.
+type passes struct{ note func(string) }
+
+func (p passes) ProcessElement(ctx *process.Context, r reading, out *process.Collector[reading]) error {
+	p.note(fmt.Sprintf("pass %d of %d at %d, watermark %d", r.Val, r.At, ctx.TimestampMillis(), max(ctx.Watermark(), 0)))
+	r.Val++
+	out.Collect(r)
+	return nil
+}
+
+// TestWatermarksPassTheLoop: feedback carries none and holds none back; elements keep their timestamps.
+func TestWatermarksPassTheLoop(t *testing.T) {
+	for seed := range uint64(20) {
+		env := stream.NewEnv().SetParallelism(1)
+		it := stream.Iterate(env.FromElements(reading{At: 1000}, reading{At: 2000}).
+			AssignTimestampsAndWatermarks(watermark.Punctuated(func(_ reading, ms int64) (int64, bool) { return ms, true }).
+				WithTimestamps(reading.Time)))
+		var got []string
+		body := it.Rebalance().Process(func(*process.Runtime) passes { return passes{func(s string) { got = append(got, s) }} })
+		it.CloseWith(body.Filter(func(r reading) bool { return r.Val < 2 }))
+		if _, err := env.Simulate(context.Background(), "passes", seed); err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(got)
+		want := []string{
+			"pass 0 of 1000 at 1000, watermark 0", "pass 0 of 2000 at 2000, watermark 1000",
+			"pass 1 of 1000 at 1000, watermark 2000", "pass 1 of 2000 at 2000, watermark 2000",
+		}
 		if !slices.Equal(got, want) {
 			t.Fatalf("seed %d: got %q", seed, got)
 		}

@@ -19,7 +19,9 @@ type splitter[T any] struct {
 
 // Split returns the driver of a split; it has a side output for each selection.
 func Split[T any](typ *frame.Type, selections []Selection, f func(T) []string) operator.Operator {
-	return &splitter[T]{divider: newDivider(typ, selections), f: f}
+	o := &splitter[T]{f: f}
+	o.init(typ, selections)
+	return o
 }
 
 func (o *splitter[T]) Inputs() []operator.Input { return []operator.Input{o} }
@@ -57,18 +59,15 @@ type division struct {
 	run frame.Run
 }
 
-func newDivider(typ *frame.Type, selections []Selection) divider {
-	d := divider{
-		Unary: operator.Unary{In: typ, Out: operator.NewOutput(typ)}, all: make([]division, len(selections)),
-		byName: map[string][]int{},
-	}
+func (d *divider) init(typ *frame.Type, selections []Selection) {
+	d.In, d.Out = typ, operator.NewOutput(typ)
+	d.all, d.byName = make([]division, len(selections)), map[string][]int{}
 	for i, s := range selections {
 		d.all[i].tag, d.all[i].out = s.Tag, operator.NewOutput(typ)
 		for _, name := range s.Names {
 			d.byName[name] = append(d.byName[name], i)
 		}
 	}
-	return d
 }
 
 // Output implements operator.Operator.
