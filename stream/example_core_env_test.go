@@ -363,9 +363,7 @@ func ExampleEnv_Simulate() {
 		}
 		return trace
 	}
-	fmt.Println(simulate(1) == simulate(1)) // the same seed, the same run
-	fmt.Println(simulate(1) == simulate(2))
-	// Output:
-	// true
-	// false
+	first, again, other := simulate(1), simulate(1), simulate(2)
+	fmt.Println(first == again, first == other) // the same seed, the same run
+	// Output: true false
 }

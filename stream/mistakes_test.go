@@ -60,7 +60,7 @@ func mistakes() []mistake {
 		{"key of a pointer", func(env *stream.Env) { numbers(env).KeyBy(func(x int) *int { return &x }) }, here(), []string{"*int", "key"}},
 		{"element with a channel", func(env *stream.Env) { numbers(env).Map(func(int) wired { return wired{} }) }, here(), []string{"stream_test.wired", "Inner", "Line", "channel"}},
 		{"element of a function", func(env *stream.Env) { env.FromElements(func() {}) }, here(), []string{"func()"}},
-		{"element with a hidden field", func(env *stream.Env) { env.FromElements(hidden{}) }, here(), []string{"stream_test.hidden", "secret"}},
+		{"element with a hidden field", func(env *stream.Env) { env.FromElements(hidden{secret: 1}) }, here(), []string{"stream_test.hidden", "secret"}},
 		{"element of an open interface", func(env *stream.Env) { env.FromElements[any](1) }, here(), []string{"serde.OneOf"}},
 		{"two environments", func(env *stream.Env) { numbers(env).Union(numbers(other)) }, here(), []string{"two environments"}},
 		{"connected environments", func(env *stream.Env) { numbers(env).Connect(numbers(other)) }, here(), []string{"two environments"}},
