@@ -3,6 +3,7 @@ package stream_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"math"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/flott-dev/flott/flotttest"
 	"github.com/flott-dev/flott/process"
@@ -99,6 +101,62 @@ func TestB023EqualKeysMeet(t *testing.T) {
 			t.Errorf("%d of ten keys have come 100 times: %q", len(got.xs), got.xs)
 		}
 	})
+}
+
+// remember keeps a value for ten minutes and says whether there was one.
+type remember struct {
+	process.NoTimers[int, string]
+	value *state.Value[string]
+	list  *state.List[int]
+	byKey *state.Map[int, int]
+}
+
+func newRemember(rt *process.Runtime) *remember {
+	tenMinutes := state.TTL(state.TTLConfig{After: 10 * time.Minute})
+	return &remember{
+		value: state.NewValue[string](rt, "value", tenMinutes),
+		list:  state.NewList[int](rt, "list", tenMinutes),
+		byKey: state.NewMap[int, int](rt, "map", tenMinutes),
+	}
+}
+
+// ProcessElement writes for a positive number and looks for a negative one.
+func (r *remember) ProcessElement(ctx *process.KeyedContext[int], x int, out *process.Collector[string]) error {
+	if x > 0 {
+		r.value.Set("written")
+		r.list.Add(x)
+		r.byKey.Put(x, x)
+		out.Collect("written")
+		return nil
+	}
+	out.Collect(fmt.Sprint(ctx.Key(), " ", r.value.Exists(), r.value.Get() == "written", len(r.list.Get()), r.byKey.Contains(-x)))
+	return nil
+}
+
+// B022: what has expired is not seen any more, whether or not anything has cleaned it up. (Across a pause of the job: when
+// there are snapshots.)
+func TestB022ExpiredStateIsNotSeen(t *testing.T) {
+	clock := flotttest.NewClock(0)
+	env := stream.NewEnv(flotttest.WithClock(clock)).SetParallelism(1)
+	script := flotttest.NewScript[int]().
+		Emit(1).Pause("5 min").Emit(2).Pause("9 min").Emit(3).Pause("12 min").Emit(-1, -2, -3)
+	out := make(chan string, 10)
+	flotttest.FromScripts(env, script).KeyBy(func(x int) int { return max(x, -x) }).Process(newRemember).
+		ForEach(func(s string) { out <- s })
+	job := start(t, env)
+	for _, minute := range []int64{5, 9, 12} {
+		if got := receive(t, job, out); got != "written" {
+			t.Errorf("got %s", got)
+		}
+		clock.Set(minute * 60_000)
+		script.Resume(fmt.Sprint(minute, " min"))
+	}
+	finish(t, job)
+	for _, want := range []string{"1 false false 0 false", "2 true true 1 true", "3 true true 1 true"} {
+		if got := receive(t, job, out); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
 }
 
 // meddler changes whatever it gave to its state or got from it.
@@ -319,3 +377,23 @@ func TestB073LargeElements(t *testing.T) {
 		flotttest.Same(t, got.xs, want)
 	}
 }
+
+// B038: a limit of three failures allows three restarts; the fourth failure ends the job with its cause.
+func TestB038FailureRateAllowsAsManyRestarts(t *testing.T) {
+	cause := errors.New("always")
+	var attempts gather[int]
+	env := stream.NewEnv().SetParallelism(1).
+		SetRestartStrategy(stream.FailureRateRestart(3, 5*time.Minute, time.Millisecond))
+	numbers(env).Process(func(rt *process.Runtime) failing {
+		attempts.add(rt.Info().Attempt)
+		return failing{cause}
+	}).Name("failing").Discard()
+	if err := executeFailing(t, env, `operator "failing"`); !errors.Is(err, cause) {
+		t.Errorf("got %v", err)
+	}
+	flotttest.Equal(t, attempts.xs, []int{0, 1, 2, 3})
+}
+
+type failing struct{ cause error }
+
+func (f failing) ProcessElement(*process.Context, int, *process.Collector[int]) error { return f.cause }
