@@ -51,11 +51,16 @@ func (p *Parker) caughtUp() bool {
 	return false
 }
 
+// longest is how far one wait reaches, in ms: what a time.Duration can say, rounded down. A wait until a later deadline
+// ends for no reason and is repeated.
+const longest = 1 << 42
+
 func (p *Parker) waitUntil(deadline int64) {
-	d := time.Duration(deadline-p.clock.Millis()) * time.Millisecond
-	if d <= 0 {
+	now := p.clock.Millis()
+	if deadline <= now {
 		return
 	}
+	d := time.Duration(min(deadline, now+longest)-now) * time.Millisecond
 	if p.timer == nil {
 		p.timer = time.NewTimer(d)
 	} else {
