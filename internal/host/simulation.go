@@ -70,7 +70,9 @@ func (s *Simulation) Run() error {
 			continue
 		}
 		c := ready[s.rng.IntN(len(ready))]
-		c.waiting, c.woken, c.deadline = false, false, Forever
+		if c.waiting { // a wake-up that comes at any other time is for the next wait
+			c.waiting, c.woken, c.deadline = false, false, Forever
+		}
 		s.trace = append(strconv.AppendInt(s.trace, int64(c.id), 10), ' ')
 		if _, more := c.next(); !more {
 			c.done = true
