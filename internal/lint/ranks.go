@@ -37,6 +37,7 @@ func Ranks() []Rank {
 		{"window", "F1", "assigners, triggers, evictors; above state, which triggers use"},
 
 		{"internal/operator", "F2", "the operator contract"},
+		{"internal/operator/operatortest", "F2", "the kit of the drivers' tests; no source file imports it"},
 		{"internal/operator/timers", "F2", "the timer service that keyed drivers own"},
 		{"internal/operator/valve", "F2", "the pure watermark valve: the task and drivers with several inputs own one"},
 		{"internal/operator/keyed", "F2", "drivers of keyed streams, whose keyer two-input drivers use as well"},
