@@ -27,6 +27,7 @@ type Feed[B Batch] struct {
 	full   []B
 	spare  []B
 	hungry bool // the subtask waits for anything
+	queue  int  // producers that wait for room
 	ended  bool
 	err    error
 }
@@ -41,14 +42,15 @@ func NewFeed[B Batch](ctx context.Context, w Waiter, limit int, fresh func() B) 
 // goroutine. ok is false, and Done must not be called, once the feed has ended or its context has.
 func (f *Feed[B]) Begin() (batch B, ok bool) {
 	f.mu.Lock()
-	for len(f.full) >= f.limit && !f.ended {
+	for len(f.full) >= f.limit && !f.ended && f.ctx.Err() == nil {
+		f.queue++
 		f.mu.Unlock()
 		select {
 		case <-f.room:
 		case <-f.ctx.Done():
-			return batch, false
 		}
 		f.mu.Lock()
+		f.queue--
 	}
 	if f.ended || f.ctx.Err() != nil {
 		f.mu.Unlock()
@@ -71,7 +73,9 @@ func (f *Feed[B]) Done(full bool) {
 	if full {
 		f.full = append(f.full, f.open)
 		f.isOpen = false
-		f.pass()
+	}
+	if f.queue > 0 && len(f.full) < f.limit { // one word of room reaches one producer, which passes it on
+		f.passRoom()
 	}
 	wake := f.hungry
 	f.hungry = false
@@ -81,13 +85,7 @@ func (f *Feed[B]) Done(full bool) {
 	}
 }
 
-// pass lets the next producer that waits look again, if there is still room.
-func (f *Feed[B]) pass() {
-	if len(f.full) < f.limit {
-		f.passRoom()
-	}
-}
-
+// passRoom lets the next producer that waits look again.
 func (f *Feed[B]) passRoom() {
 	select {
 	case f.room <- struct{}{}:

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 )
 
 // letters is a batch of at most 4.
@@ -154,5 +155,102 @@ func TestFeedReleasesWaitingProducersWhenTheContextEnds(t *testing.T) {
 	}
 	if post(f, 1) {
 		t.Error("a letter was taken after the context's end")
+	}
+}
+
+func TestFeedFillsABatchBeforeTheNext(t *testing.T) {
+	f := newLetters(context.Background(), newAlarm())
+	for i := range 6 {
+		post(f, i)
+	}
+	for _, want := range [][]int{{0, 1, 2, 3}, {4, 5}} {
+		if l, ok, _, _ := f.Take(); !ok || !slices.Equal(l.xs, want) {
+			t.Errorf("took %v, %v, want %v", l, ok, want)
+		}
+	}
+}
+
+func TestFeedMakesProducersWaitForRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newLetters(context.Background(), newAlarm())
+		posted := 0
+		go func() {
+			for post(f, posted) {
+				posted++
+			}
+		}()
+		for taken := range 5 {
+			synctest.Wait()
+			if want := (taken + 2) * 4; posted != want {
+				t.Fatalf("%d batches were taken and %d letters posted, want %d", taken, posted, want)
+			}
+			l, _, _, _ := f.Take()
+			l.xs = l.xs[:0]
+			f.Return(l)
+		}
+		synctest.Wait()
+		before := posted
+		f.End(nil) // turns the waiting one away, and the next at once
+		synctest.Wait()
+		if posted != before || post(f, 0) {
+			t.Errorf("%d letters were posted after the end", posted-before)
+		}
+	})
+}
+
+// Each of several waiting producers comes in once there is room, though the others post no more: none is forgotten.
+func TestFeedForgetsNoWaitingProducer(t *testing.T) {
+	for range 200 {
+		synctest.Test(t, func(t *testing.T) {
+			w := newAlarm()
+			f := newLetters(context.Background(), w)
+			for i := range 8 {
+				post(f, i)
+			}
+			for i := range 5 {
+				go post(f, 8+i)
+			}
+			synctest.Wait()
+			var xs []int
+			for range 2 {
+				l, _, _, _ := f.Take()
+				xs = append(xs, l.xs...)
+			}
+			for range 100 {
+				synctest.Wait()
+				l, ok, _, _ := f.Take()
+				if !ok {
+					break
+				}
+				xs = append(xs, l.xs...)
+			}
+			if len(xs) != 13 {
+				t.Errorf("%d of 13 letters came: a producer still waits", len(xs))
+				f.End(nil)
+			}
+		})
+	}
+}
+
+func TestFeedKeepsFewSpareBatches(t *testing.T) {
+	made := 0
+	f := NewFeed(context.Background(), newAlarm(), 2, func() *letters {
+		made++
+		return &letters{}
+	})
+	for i := range 100 {
+		post(f, i)
+		l, _, _, _ := f.Take()
+		l.xs = l.xs[:0]
+		f.Return(l)
+	}
+	if made != 1 {
+		t.Errorf("%d batches were made for one at a time", made)
+	}
+	for range 10 {
+		f.Return(&letters{})
+	}
+	if len(f.spare) != 3 {
+		t.Errorf("%d batches are kept, want 3", len(f.spare))
 	}
 }
