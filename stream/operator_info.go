@@ -4,8 +4,8 @@ import "reflect"
 
 // OperatorInfo is what is known of the operator that made a stream before the job runs.
 type OperatorInfo struct {
-	Name        string
-	Description string
+	Name        string       // as in plans, metrics and errors
+	Description string       // the longer text
 	UID         string       // the user's; "" if none was given
 	Parallelism int          // 0 for a stream without an operator of its own (union, partitioning, side output)
 	Type        reflect.Type // of the stream's elements
