@@ -30,8 +30,8 @@ func (e *enumerator[T, S]) Start(ctx operator.CoordinatorContext, restored []byt
 }
 
 func (e *enumerator[T, S]) Handle(subtask int, event []byte) error {
-	if event[0] != eventRequest {
-		return fmt.Errorf("handle an event of subtask %d: unknown kind %d", subtask, event[0])
+	if kind := eventKind(event); kind != eventRequest {
+		return fmt.Errorf("handle an event of subtask %d: unknown kind %d", subtask, kind)
 	}
 	return e.enum.Request(subtask)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"unsafe"
 
 	"github.com/flott-dev/flott/connector"
@@ -150,7 +151,7 @@ func (s *reader[T, S]) all(m frame.Mark) error {
 
 // HandleEvent implements operator.EventReceiver.
 func (s *reader[T, S]) HandleEvent(event []byte) error {
-	switch event[0] {
+	switch eventKind(event) {
 	case eventNoMore:
 		s.reader.NoMoreSplits()
 		return nil
@@ -161,7 +162,15 @@ func (s *reader[T, S]) HandleEvent(event []byte) error {
 		}
 		return s.reader.AddSplits(splits)
 	}
-	return fmt.Errorf("handle an event of the enumerator: unknown kind %d", event[0])
+	return fmt.Errorf("handle an event of the enumerator: unknown kind %d", eventKind(event))
+}
+
+// eventKind is the first byte of an event, 0 if there is none.
+func eventKind(event []byte) byte {
+	if len(event) == 0 {
+		return 0
+	}
+	return event[0]
 }
 
 func encodeSplits[S any](h *serde.Handle, splits []S) ([]byte, error) {
@@ -177,7 +186,8 @@ func encodeSplits[S any](h *serde.Handle, splits []S) ([]byte, error) {
 
 func decodeSplits[S any](h *serde.Handle, b []byte) ([]S, error) {
 	n, used := binary.Uvarint(b)
-	if used <= 0 || n > uint64(len(b)) {
+	// A split takes a byte at least, unless there is nothing in it.
+	if used <= 0 || h.Size > 0 && n > uint64(len(b)) || n > math.MaxInt32 {
 		return nil, fmt.Errorf("decode splits: count %d in %d bytes", n, len(b))
 	}
 	b = b[used:]
@@ -188,6 +198,9 @@ func decodeSplits[S any](h *serde.Handle, b []byte) ([]S, error) {
 			return nil, fmt.Errorf("decode split %d: %w", i, err)
 		}
 		b = b[used:]
+	}
+	if len(b) != 0 {
+		return nil, fmt.Errorf("decode %d splits: %d bytes are left", n, len(b))
 	}
 	return splits, nil
 }

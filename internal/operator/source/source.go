@@ -87,22 +87,26 @@ func Sequence(typ *frame.Type, from, to int64) operator.Operator {
 func (s *sequence) Open(rt *operator.Runtime) error {
 	s.col = frame.NewColumn(s.Out.Type, frame.DefaultLen)
 	if s.from <= s.to {
-		// The count may be 2^64: parts are cut in unsigned arithmetic on the last index, count-1.
-		last := uint64(s.to) - uint64(s.from)
-		p, i := uint64(rt.Parallelism), uint64(rt.Subtask)
-		size, rest := last/p, last%p+1 // count = p*size + rest, 1 <= rest <= p
-		start := i*size + min(i, rest)
-		n := size
-		if i < rest {
-			n++
-		}
-		if n == 0 {
-			s.from, s.to = 1, 0
-		} else {
-			s.from, s.to = int64(uint64(s.from)+start), int64(uint64(s.from)+start+n-1)
-		}
+		s.from, s.to = part(s.from, s.to, uint64(rt.Subtask), uint64(rt.Parallelism))
 	}
 	return s.head.Open(rt)
+}
+
+// part is the i-th of p contiguous parts of from ... to. There may be 2^64 numbers: parts are cut in unsigned arithmetic
+// on last indices, which are one less than counts.
+func part(from, to int64, i, p uint64) (first, last int64) {
+	end := uint64(to) - uint64(from)
+	size, rest := end/p, end%p+1 // count = p*size + rest, 1 <= rest <= p
+	start := i*size + min(i, rest)
+	switch {
+	case i < rest: // these have one more
+		end = start + size
+	case size > 0:
+		end = start + size - 1
+	default:
+		return 1, 0
+	}
+	return int64(uint64(from) + start), int64(uint64(from) + end)
 }
 
 func (s *sequence) Poll() (operator.Status, error) {
