@@ -45,6 +45,17 @@ func (e *Env) FromSequence(from, to int64) *Stream[int64] {
 	return &Stream[int64]{e.sourceNode("Sequence Source", t, true, func() operator.Operator { return source.Sequence(t, from, to) })}
 }
 
+// FromCollection is FromSlice under Flink's name.
+func (e *Env) FromCollection[T any](xs []T) *Stream[T] { return e.FromSlice(xs) }
+
+// FromParallelCollection is FromParallelSeq under Flink's name: open gives each subtask its part of the collection.
+func (e *Env) FromParallelCollection[T any](open func(subtask, parallelism int) iter.Seq[T]) *Stream[T] {
+	return e.FromParallelSeq(open)
+}
+
+// GenerateSequence is FromSequence under the name of Flink 1.
+func (e *Env) GenerateSequence(from, to int64) *Stream[int64] { return e.FromSequence(from, to) }
+
 // FromSource is a stream of the elements of a connector's source.
 func (e *Env) FromSource[T, S any](src connector.Source[T, S], name string) *Stream[T] {
 	t := typeOf[T](e)
