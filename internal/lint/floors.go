@@ -34,6 +34,8 @@ func (t *Tree) floorsOfFile(p *Package, f *File, at int) []Finding {
 		case to >= at:
 			out = append(out, Finding{t.pos(spec.Pos()), fmt.Sprintf(
 				"%s (%s) imports %s (%s), which does not stand below it", p.Path, me.Floor, target, t.ranks[to].Floor)})
+		case testKit(target) && !testKit(p.Path):
+			out = append(out, Finding{t.pos(spec.Pos()), fmt.Sprintf("%s imports the test kit %s outside of tests", p.Path, target)})
 		case me.Floor == "F7" && isEngine(target):
 			out = append(out, Finding{t.pos(spec.Pos()), fmt.Sprintf(
 				"%s imports %s: a front door's only way to the engine is internal/env", p.Path, target)})
