@@ -52,7 +52,7 @@ func checkAgainst(t *testing.T, open func() operator.Operator, f func(x int64) [
 				r := kit.Run(t, times, kit.Numbers(n)...)
 				untouched := func() {}
 				if shared {
-					untouched = kit.Share[int64](t, r)
+					untouched = kit.Share(t, r)
 				}
 				kit.Must(t, op.Inputs()[0].Push(r))
 				untouched()

@@ -44,7 +44,7 @@ func TestSplitGivesElementsToEverySelectionOfOneOfTheirNames(t *testing.T) {
 		}
 		whole := kit.OpenAt(t, op, rt)
 		r := kit.Run(t, kit.Numbers(n), kit.Numbers(n)...)
-		untouched := kit.Share[int64](t, r)
+		untouched := kit.Share(t, r)
 		kit.Must(t, op.Inputs()[0].Push(r))
 		untouched()
 		kit.Must(t, op.Inputs()[0].Mark(kit.End()))
