@@ -43,6 +43,7 @@ func Ranks() []Rank {
 		{"internal/operator/keyed", "F2", "drivers of keyed streams, whose keyer two-input drivers use as well"},
 		{"internal/operator/co", "F2", "drivers with two inputs"},
 		{"internal/operator/broadcast", "F2", "broadcast state: drivers with two inputs, one of them broadcast"},
+		{"internal/operator/interval", "F2", "interval joins: a driver with two inputs, keyed alike"},
 		{"internal/operator/*", "F2", "typed drivers, each alone: none imports another"},
 		{"internal/graph", "F2", "the logical graph: nodes hold constructors of operators"},
 

@@ -1,0 +1,48 @@
+package interval
+
+import (
+	"math"
+	"math/bits"
+)
+
+// Bounds are the interval in ms, both ends inclusive: a left element of time t is paired with the right elements of times
+// t+Lower ... t+Upper. An interval that is empty pairs nothing.
+type Bounds struct{ Lower, Upper int64 }
+
+// of is the range of times that an element of time t looks for on the other side.
+func (b Bounds) of(input int, t int64) (from, to int64) {
+	if input == left {
+		return add(t, b.Lower), add(t, b.Upper)
+	}
+	return add(t, -b.Upper), add(t, -b.Lower)
+}
+
+// reach is how long an element of an input is kept beyond its own time. Elements of the other side may still find it
+// until the watermark gets there.
+func (b Bounds) reach(input int) int64 {
+	if input == left {
+		return max(0, b.Upper)
+	}
+	return max(0, -b.Lower)
+}
+
+// shift makes buckets of times, as wide as a power of two, so that any range that is looked for lies in two of them at
+// most.
+func (b Bounds) shift() uint {
+	if b.Lower >= b.Upper {
+		return 0
+	}
+	return uint(bits.Len64(uint64(b.Upper - b.Lower)))
+}
+
+// add is the sum, held at the ends of time. d is far from them: bounds are durations.
+func add(t, d int64) int64 {
+	sum := t + d
+	if d >= 0 && sum < t {
+		return math.MaxInt64
+	}
+	if d < 0 && sum > t {
+		return math.MinInt64
+	}
+	return sum
+}
