@@ -1,113 +1,25 @@
 package broadcast
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
-	"unsafe"
 
-	"github.com/flott-dev/flott/internal/clock"
 	"github.com/flott-dev/flott/internal/frame"
 	"github.com/flott-dev/flott/internal/operator"
 	"github.com/flott-dev/flott/internal/operator/co"
+	kit "github.com/flott-dev/flott/internal/operator/operatortest"
 	"github.com/flott-dev/flott/process"
-	"github.com/flott-dev/flott/serde"
 	"github.com/flott-dev/flott/state"
 	"github.com/flott-dev/flott/statebackend"
-	"github.com/flott-dev/flott/statebackend/heap"
 )
 
-func typeOf[T any](t testing.TB) *frame.Type {
-	t.Helper()
-	typ, err := frame.TypeOf[T]()
-	must(t, err)
-	return typ
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// lines is the end of a chain: it writes down elements and watermarks.
-type lines struct {
-	typ *frame.Type
-	got []string
-}
-
-func (s *lines) Type() *frame.Type { return s.typ }
-
-func (s *lines) Push(r *frame.Run) error {
-	for i, v := range frame.Values[string](r) {
-		text := v
-		if ts := r.Time(i); ts != frame.NoTime {
-			text += fmt.Sprintf("@%d", ts)
-		}
-		s.got = append(s.got, text)
-	}
-	return nil
-}
-
-func (s *lines) Mark(m frame.Mark) error {
-	if m.Kind == frame.Watermark {
-		s.got = append(s.got, fmt.Sprintf("watermark %d", m.Value))
-	}
-	return nil
-}
-
-func (s *lines) want(t *testing.T, texts ...string) {
-	t.Helper()
-	if !slices.Equal(s.got, texts) {
-		t.Fatalf("got %q, want %q", s.got, texts)
-	}
-	s.got = nil
-}
-
-func open(t testing.TB, op operator.Operator) (*lines, *operator.Runtime) {
-	t.Helper()
-	rt := &operator.Runtime{
-		Scope: &operator.Scope{
-			Ctx: context.Background(), Clock: clock.NewManual(0), Timers: &operator.Callbacks{}, Parallelism: 1,
-		},
-		Name: "op", Seed: 7, MaxParallelism: 128,
-	}
-	rt.At = rt
-	rt.OpenState = func(o statebackend.Options) (statebackend.Store, error) {
-		o.MaxParallelism, o.LastGroup = 128, 127
-		return heap.Backend{}.Open(o)
-	}
-	out := &lines{typ: op.Output("").Type}
-	must(t, op.Output("").Connect(out, rt))
-	must(t, op.Open(rt))
-	t.Cleanup(func() { must(t, op.Close()) })
-	return out, rt
-}
-
+// run makes a run of elements with one timestamp.
 func run[T any](t testing.TB, ts int64, xs ...T) *frame.Run {
-	c := frame.NewColumn(typeOf[T](t), len(xs))
-	for _, x := range xs {
-		frame.Add(c, x, ts)
-	}
-	r := c.Run()
-	return &r
-}
-
-func watermark(ms int64) frame.Mark { return frame.Mark{Kind: frame.Watermark, Value: ms} }
-
-func byText(t testing.TB) *operator.Key {
-	k, err := serde.KeyOf[string]()
-	must(t, err)
-	return &operator.Key{Key: k, Extract: func() func(*frame.Run) serde.Column {
-		return func(r *frame.Run) serde.Column {
-			return serde.Column{P: r.P, N: r.N, Stride: unsafe.Sizeof("")}
-		}
-	}}
+	return kit.Run(t, slices.Repeat([]int64{ts}, len(xs)), xs...)
 }
 
 type (
@@ -115,17 +27,17 @@ type (
 	keyedFunc = process.KeyedBroadcastFunction[string, string, int64, string]
 )
 
-func openPlain(t testing.TB, declared []process.BroadcastDescriptor, construct func(*process.Runtime) plainFunc) (ins []operator.Input, out *lines, rt *operator.Runtime) {
-	in := co.Inputs{First: typeOf[string](t), Second: typeOf[int64](t)}
+func openPlain(t testing.TB, declared []process.BroadcastDescriptor, construct func(*process.Runtime) plainFunc) (ins []operator.Input, out *kit.Recorder, rt *operator.Runtime) {
+	in := co.Inputs{First: kit.TypeOf[string](t), Second: kit.TypeOf[int64](t)}
 	op := Process(in, in.First, declared, nil, construct)
-	out, rt = open(t, op)
+	out, rt = kit.Open(t, op)
 	return op.Inputs(), out, rt
 }
 
-func openKeyed(t testing.TB, declared []process.BroadcastDescriptor, construct func(*process.Runtime) keyedFunc) (ins []operator.Input, out *lines, rt *operator.Runtime) {
-	in := co.Inputs{First: typeOf[string](t), Second: typeOf[int64](t)}
-	op := KeyedProcess(in, in.First, byText(t), declared, nil, construct)
-	out, rt = open(t, op)
+func openKeyed(t testing.TB, declared []process.BroadcastDescriptor, construct func(*process.Runtime) keyedFunc) (ins []operator.Input, out *kit.Recorder, rt *operator.Runtime) {
+	in := co.Inputs{First: kit.TypeOf[string](t), Second: kit.TypeOf[int64](t)}
+	op := KeyedProcess(in, in.First, kit.KeyOf(t, func(x string) string { return x }), declared, nil, construct)
+	out, rt = kit.Open(t, op)
 	return op.Inputs(), out, rt
 }
 
@@ -188,13 +100,13 @@ func TestOneSideWritesTheOtherReads(t *testing.T) {
 			},
 		}
 	})
-	must(t, ins[0].Push(run(t, 1, "early")))
-	must(t, ins[1].Push(run(t, 2, int64(7), 3)))
-	must(t, ins[1].Mark(watermark(9)))
-	must(t, ins[0].Mark(watermark(5)))
-	must(t, ins[0].Push(run(t, 6, "x")))
-	must(t, ins[1].Mark(frame.Mark{Kind: frame.End}))
-	out.want(t, "early 7 is  of 0 wm -1@1", "rule 7@2", "rule 3@2", "watermark 5", "x:key.7->7@6", "x:key.3->3@6",
+	kit.Must(t, ins[0].Push(run(t, 1, "early")))
+	kit.Must(t, ins[1].Push(run(t, 2, int64(7), 3)))
+	kit.Must(t, ins[1].Mark(kit.Watermark(9)))
+	kit.Must(t, ins[0].Mark(kit.Watermark(5)))
+	kit.Must(t, ins[0].Push(run(t, 6, "x")))
+	kit.Must(t, ins[1].Mark(kit.End()))
+	out.Want(t, "early 7 is  of 0 wm -1@1", "rule 7@2", "rule 3@2", "watermark 5", "x:key.7->7@6", "x:key.3->3@6",
 		"x 7 is value.7 of 2 wm 5@6", "no more rules")
 }
 
@@ -240,9 +152,9 @@ func TestTwoDescriptorsOfOneNameAndTypesAreOneState(t *testing.T) {
 			},
 		}
 	})
-	must(t, ins[1].Push(run(t, frame.NoTime, int64(4))))
-	must(t, ins[0].Push(run(t, frame.NoTime, "x")))
-	out.want(t, "x-4")
+	kit.Must(t, ins[1].Push(run(t, frame.NoTime, int64(4))))
+	kit.Must(t, ins[0].Push(run(t, frame.NoTime, "x")))
+	out.Want(t, "x-4")
 }
 
 func TestKeyedStateIsOutOfReachWithoutKey(t *testing.T) {
@@ -277,7 +189,7 @@ func TestKeyedStateIsOutOfReachWithoutKey(t *testing.T) {
 			},
 		}
 	})
-	must(t, ins[0].Push(run(t, 1, "x")))
+	kit.Must(t, ins[0].Push(run(t, 1, "x")))
 	if err := ins[1].Push(run(t, 1, int64(1))); !errors.As(err, &no) {
 		t.Errorf("the broadcast side of a keyed stream: %v", err)
 	}
@@ -307,13 +219,13 @@ func TestKeyedSideHasTimersAndReadsBroadcastState(t *testing.T) {
 			},
 		}
 	})
-	must(t, ins[0].Push(run(t, 1, "a")))
-	must(t, ins[1].Push(run(t, 1, int64(5), 34)))
-	must(t, ins[1].Mark(watermark(100)))
-	must(t, ins[0].Mark(watermark(50)))
+	kit.Must(t, ins[0].Push(run(t, 1, "a")))
+	kit.Must(t, ins[1].Push(run(t, 1, int64(5), 34)))
+	kit.Must(t, ins[1].Mark(kit.Watermark(100)))
+	kit.Must(t, ins[0].Mark(kit.Watermark(50)))
 	rt.Now = 42
-	must(t, rt.Timers.Run(41))
-	out.want(t, "a@1", "a event time [5 34]@41", "watermark 50", "a processing time [5 34]")
+	kit.Must(t, rt.Timers.Run(41))
+	out.Want(t, "a@1", "a event time [5 34]@41", "watermark 50", "a processing time [5 34]")
 }
 
 // stateful has a keyed state of every kind.
@@ -324,7 +236,7 @@ type stateful struct {
 	names *state.Map[string, int64]
 }
 
-func openStateful(t testing.TB, bcast func(f *stateful, ctx *process.KeyedBroadcastContext[string], b int64, out *process.Collector[string]) error) ([]operator.Input, *lines) {
+func openStateful(t testing.TB, bcast func(f *stateful, ctx *process.KeyedBroadcastContext[string], b int64, out *process.Collector[string]) error) ([]operator.Input, *kit.Recorder) {
 	ins, out, _ := openKeyed(t, nil, func(rt *process.Runtime) keyedFunc {
 		f := &stateful{
 			value: state.NewValue[int64](rt, "value"), list: state.NewList[string](rt, "list"),
@@ -362,8 +274,8 @@ func TestApplyToKeyedStateVisitsEachKeyOnce(t *testing.T) {
 		}
 		return nil
 	})
-	must(t, ins[0].Push(run(t, 1, "test1", "test1", "test2", "test2", "test2", "test3", "test3", "test3", "test2")))
-	must(t, ins[1].Push(run(t, 1, int64(1))))
+	kit.Must(t, ins[0].Push(run(t, 1, "test1", "test1", "test2", "test2", "test2", "test3", "test3", "test3", "test2")))
+	kit.Must(t, ins[1].Push(run(t, 1, int64(1))))
 	want := map[string]string{
 		"test1": "2 [test1 test1] 2", "test2": "4 [test2 test2 test2 test2] 4", "test3": "3 [test3 test3 test3] 3",
 	}
@@ -401,10 +313,10 @@ func TestApplyToKeyedStateMayChangeIt(t *testing.T) {
 		keys = append(keys, fmt.Sprint("k", i))
 	}
 	for part := range slices.Chunk(keys, 500) {
-		must(t, ins[0].Push(run(t, 1, part...)))
+		kit.Must(t, ins[0].Push(run(t, 1, part...)))
 	}
-	must(t, ins[1].Push(run(t, 2, int64(99))))
-	out.want(t, "4999@2")
+	kit.Must(t, ins[1].Push(run(t, 2, int64(99))))
+	out.Want(t, "4999@2")
 }
 
 func TestApplyToKeyedStateEndsAtErrors(t *testing.T) {
@@ -425,7 +337,7 @@ func TestApplyToKeyedStateEndsAtErrors(t *testing.T) {
 				return c.f(f)
 			})
 		})
-		must(t, ins[0].Push(run(t, 1, "a", "a", "b", "b")))
+		kit.Must(t, ins[0].Push(run(t, 1, "a", "a", "b", "b")))
 		err := ins[1].Push(run(t, 1, int64(1)))
 		if err == nil || c.want != nil && !errors.Is(err, c.want) || calls > 1 {
 			t.Errorf("%s: %d calls, error %v", name, calls, err)
@@ -444,7 +356,7 @@ func TestFailedBroadcastAccessFailsTheTask(t *testing.T) {
 			return nil
 		}}
 	})
-	must(t, ins[1].Push(run(t, 1, int64(2))))
+	kit.Must(t, ins[1].Push(run(t, 1, int64(2))))
 	if err := ins[1].Push(run(t, 1, int64(0))); err == nil || !strings.Contains(err.Error(), "rules") {
 		t.Fatalf("error %v", err)
 	}
@@ -468,12 +380,12 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 			},
 		}
 	})
-	must(t, ins[1].Push(run(t, 1, int64(1))))
+	kit.Must(t, ins[1].Push(run(t, 1, int64(1))))
 	xs := make([]string, 512)
 	r, b := run(t, 1, xs...), run(t, 1, int64(1))
 	if got := testing.AllocsPerRun(10, func() {
-		must(t, ins[0].Push(r))
-		must(t, ins[1].Push(b))
+		kit.Must(t, ins[0].Push(r))
+		kit.Must(t, ins[1].Push(b))
 	}); got != 0 {
 		t.Errorf("%v allocations per run of 512", got)
 	}
