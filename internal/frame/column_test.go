@@ -148,3 +148,73 @@ func TestSharedFrameIsRecycledByItsLastReceiver(t *testing.T) {
 		t.Error("only the last of two receivers may recycle")
 	}
 }
+
+func TestCutLetsGoOfPointers(t *testing.T) {
+	c := NewColumn(typeOf[record](t), 4)
+	for range 3 {
+		Add(c, record{Key: "k", Many: []byte("x")}, 9)
+	}
+	r := c.Run()
+	c.Cut(1)
+	xs := Values[record](&r)
+	if xs[0].Key != "k" || xs[1].Key != "" || xs[2].Many != nil {
+		t.Errorf("after Cut the column still holds %+v", xs)
+	}
+}
+
+func TestFilledColumnHasTimesWhenToldSo(t *testing.T) {
+	c := NewColumn(typeOf[int64](t), 4)
+	for _, timed := range []bool{true, false, true} {
+		values, times := Whole[int64](c)
+		if len(values) != 4 || len(times) != 4 {
+			t.Fatalf("room for %d values and %d times, want 4", len(values), len(times))
+		}
+		values[0], values[1], times[0], times[1] = 5, 6, 50, 60
+		c.Filled(2, timed)
+		want := []int64{NoTime, NoTime}
+		if timed {
+			want = []int64{50, 60}
+		}
+		r := c.Run()
+		if xs := Values[int64](&r); !slices.Equal(xs, []int64{5, 6}) || r.Time(0) != want[0] || r.Time(1) != want[1] || (r.Times != nil) != timed {
+			t.Errorf("timed %v: %v at %v", timed, xs, r.Times)
+		}
+		c.Reset()
+	}
+}
+
+func TestMarksStandBehindTheElementsSoFar(t *testing.T) {
+	f := New(typeOf[int64](t), 4)
+	if !f.Empty() {
+		t.Error("a new frame is not empty")
+	}
+	f.AddMark(Mark{Kind: Watermark, Value: 1, Pos: 77})
+	if f.Empty() {
+		t.Error("a frame with a mark is empty")
+	}
+	Add(&f.Column, int64(1), NoTime)
+	Add(&f.Column, int64(2), NoTime)
+	f.AddMark(Mark{Kind: End})
+	if want := []Mark{{Kind: Watermark, Value: 1}, {Kind: End, Pos: 2}}; !slices.Equal(f.Marks, want) {
+		t.Errorf("marks %v, want %v", f.Marks, want)
+	}
+	if f.Recycle(); !f.Empty() || f.Len() != 0 {
+		t.Error("a recycled frame is not empty")
+	}
+}
+
+func TestTypeOfNamesWhatCannotBeEncoded(t *testing.T) {
+	typ, err := TypeOf[struct{ C chan int }]()
+	if err == nil {
+		t.Fatal("a channel was encoded")
+	}
+	c := NewColumn(typ, 2)
+	Add(c, struct{ C chan int }{make(chan int)}, 3)
+	r := c.Run()
+	if x := Values[struct{ C chan int }](&r); x[0].C == nil || typ.Name == "" || !typ.Pointers {
+		t.Errorf("the handle %q that comes with the error does not hold elements: %v", typ.Name, x)
+	}
+	if boxed, ok := typ.Box(r.At(0)).(struct{ C chan int }); !ok || boxed.C == nil {
+		t.Errorf("boxed: %v", boxed)
+	}
+}

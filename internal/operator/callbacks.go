@@ -6,8 +6,11 @@ import "container/heap"
 // registration. The task runs the callbacks of time t once the clock is past t (Flink: FLINK-9857), so that an element
 // of millisecond t is still before them.
 type Callbacks struct {
-	heap callbackHeap
-	next uint64
+	// Scope is that of the subtask: the operator that was at work when a call was registered is at work during the call,
+	// so that failures are named by it. nil: nobody keeps account of that.
+	Scope *Scope
+	heap  callbackHeap
+	next  uint64
 }
 
 // Callback is a registered call; Cancel takes it back.
@@ -15,12 +18,16 @@ type Callback struct {
 	at    int64
 	seq   uint64
 	call  func(at int64) error
-	index int // in the heap; -1 when fired or cancelled
+	owner *Runtime // the operator that registered it
+	index int      // in the heap; -1 when fired or cancelled
 }
 
 // Schedule registers call for time at (ms). Calls happen on the subtask's goroutine between runs.
 func (c *Callbacks) Schedule(at int64, call func(at int64) error) *Callback {
 	cb := &Callback{at: at, seq: c.next, call: call}
+	if c.Scope != nil {
+		cb.owner = c.Scope.At
+	}
 	c.next++
 	heap.Push(&c.heap, cb)
 	return cb
@@ -45,6 +52,9 @@ func (c *Callbacks) Next() (at int64, ok bool) {
 func (c *Callbacks) Run(upTo int64) error {
 	for len(c.heap) != 0 && c.heap[0].at <= upTo {
 		cb := heap.Pop(&c.heap).(*Callback)
+		if c.Scope != nil {
+			c.Scope.At = cb.owner
+		}
 		if err := cb.call(cb.at); err != nil {
 			return err
 		}
