@@ -69,14 +69,14 @@ func (o *Output) Push(r *frame.Run) error {
 		}
 		if i == len(o.links)-1 {
 			if err := l.in.Push(r); err != nil {
-				return err
+				return scope.fail(err)
 			}
 			break
 		}
 		o.lent = *r
 		o.lent.Shared = true
 		if err := l.in.Push(&o.lent); err != nil {
-			return err
+			return scope.fail(err)
 		}
 	}
 	scope.At = o.owner
@@ -93,7 +93,7 @@ func (o *Output) Mark(m frame.Mark) error {
 		l := &o.links[i]
 		scope.At = l.at
 		if err := l.in.Mark(m); err != nil {
-			return err
+			return scope.fail(err)
 		}
 	}
 	scope.At = o.owner

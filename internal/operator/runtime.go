@@ -10,7 +10,7 @@ import (
 	"github.com/flott-dev/flott/statebackend"
 )
 
-// Scope is what all operators of one subtask share. Fields are set before Open and constant, except Now and At.
+// Scope is what all operators of one subtask share. Fields are set before Open and constant, except Now, At and Failed.
 type Scope struct {
 	// Ctx ends when the task is cancelled or fails; user code that waits gets it.
 	Ctx context.Context
@@ -18,6 +18,10 @@ type Scope struct {
 	Now int64
 	// At is the operator at work: the links keep it, failures are named by it.
 	At *Runtime
+	// Failed is the first error that came up a link, FailedAt the operator that was at work then: user code that emits
+	// learns of no error, so that the driver may find it when another operator has been at work.
+	Failed   error
+	FailedAt *Runtime
 	// Clock is read by the task only; operators read Now.
 	Clock clock.Clock
 	// Mailbox brings completions of other goroutines to the subtask.
@@ -39,6 +43,14 @@ type Scope struct {
 	Subtask, Parallelism, Attempt int
 	JobName                       string
 	AutoWatermarkInterval         int64 // ms; 0: never ask
+}
+
+// fail notes an error that comes up a link.
+func (s *Scope) fail(err error) error {
+	if s.Failed == nil {
+		s.Failed, s.FailedAt = err, s.At
+	}
+	return err
 }
 
 // Flush sends what waits in open frames, except where the buffer timeout says "only when full": operators that wait inside

@@ -42,12 +42,15 @@ func (p *Panic) Unwrap() error {
 
 func panicError(v any) error { return &Panic{Value: v, Stack: debug.Stack()} }
 
-// failure names the operator at work.
+// failure names the operator at work, or the one that was when a link handed up the error.
 func (t *Task) failure(err error) error {
 	var named *Error
 	if errors.Is(err, exchange.ErrCancelled) || errors.As(err, &named) {
 		return err
 	}
 	at := t.scope.At
+	if t.scope.Failed != nil && errors.Is(err, t.scope.Failed) {
+		at = t.scope.FailedAt
+	}
 	return &Error{Operator: at.Name, UID: at.UID, Subtask: t.d.Subtask, Attempt: t.d.Attempt, Cause: err}
 }

@@ -84,9 +84,10 @@ func New(d Deployment) (*Task, error) {
 	}
 	t.scope = &operator.Scope{
 		Ctx: d.Ctx, Now: d.Clock.Millis(), Clock: d.Clock, Mailbox: d.Mailbox, Waiter: t.waiter, Spawn: d.Spawn,
-		Timers: &operator.Callbacks{}, Memory: d.Memory, RunLen: frame.DefaultLen, Subtask: d.Subtask, Parallelism: d.Vertex.Parallelism,
+		Memory: d.Memory, RunLen: frame.DefaultLen, Subtask: d.Subtask, Parallelism: d.Vertex.Parallelism,
 		Attempt: d.Attempt, JobName: d.JobName, AutoWatermarkInterval: d.AutoWatermark,
 	}
+	t.scope.Timers = &operator.Callbacks{Scope: t.scope}
 	t.scope.FlushFrames = func() error {
 		_, err := t.flushDry()
 		return err
@@ -233,17 +234,17 @@ func (t *Task) close(err error) error {
 	for _, w := range t.writers {
 		w.Close()
 	}
-	errs := []error{err}
+	var errs []error
+	if err != nil {
+		errs = append(errs, err)
+	}
 	for i := len(t.ops) - t.opened; i < len(t.ops); i++ {
 		if e := t.closeOne(i); e != nil {
 			errs = append(errs, e)
 		}
 	}
 	if len(errs) == 1 {
-		return err
-	}
-	if err == nil {
-		return errs[1]
+		return errs[0]
 	}
 	return errors.Join(errs...)
 }
