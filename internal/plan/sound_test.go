@@ -5,8 +5,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/flott-dev/flott/internal/frame"
 	"github.com/flott-dev/flott/internal/graph"
+	"github.com/flott-dev/flott/serde"
 )
 
 func equal(t *testing.T, what string, have, want any) {
@@ -66,6 +69,37 @@ func edgesOf(t *testing.T, job *JobGraph, name string) []*JobEdge {
 		t.Fatalf("no edge %s", name)
 	}
 	return found
+}
+
+func newGraph() *graph.Graph {
+	return &graph.Graph{
+		JobName: "job", Parallelism: 1, MaxParallelism: graph.Unset, ChainingEnabled: true, BufferTimeout: 100 * time.Millisecond,
+	}
+}
+
+func newNode(t *testing.T, kind graph.Kind, name string, from ...*graph.Node) *graph.Node {
+	t.Helper()
+	n := &graph.Node{Kind: kind, Name: name, Caller: name + ".go:1", Parallelism: graph.Unset, MaxParallelism: graph.Unset}
+	if kind != graph.Sink {
+		typ, err := frame.TypeOf[int]()
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.Out = typ
+	}
+	for _, f := range from {
+		n.Inputs = append(n.Inputs, graph.Edge{From: f})
+	}
+	return n
+}
+
+func stringKey(t *testing.T) *graph.Key {
+	t.Helper()
+	k, err := serde.KeyOf[string]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &graph.Key{Key: k}
 }
 
 // checkSound holds a plan against what is true of every plan.

@@ -43,6 +43,19 @@ func TestTimersAreASet(t *testing.T) {
 	}
 }
 
+func TestTimersAreCountedByNamespace(t *testing.T) {
+	s := New(Options{Callbacks: &operator.Callbacks{}})
+	for _, ns := range []string{"a", "b", "a", "", "ab"} {
+		s.Register(process.EventTime, []byte("k"), 1, []byte(ns), int64(s.Count(process.EventTime)))
+	}
+	s.Register(process.ProcessingTime, []byte("k"), 1, []byte("a"), 0)
+	for ns, want := range map[string]int{"a": 2, "b": 1, "": 1, "ab": 1, "c": 0} {
+		if got := s.CountIn(process.EventTime, []byte(ns)); got != want {
+			t.Errorf("%d timers in %q, want %d", got, ns, want)
+		}
+	}
+}
+
 func TestKeyAndNamespaceDoNotRunTogether(t *testing.T) {
 	s := New(Options{Callbacks: &operator.Callbacks{}})
 	s.Register(process.EventTime, []byte("ab"), 1, []byte("c"), 7)

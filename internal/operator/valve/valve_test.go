@@ -31,6 +31,17 @@ func play(stepper interface {
 	return fmt.Sprint(out)
 }
 
+func texts(out []string, a Actions) []string {
+	for _, m := range a.Marks() {
+		if m.Kind == frame.Watermark {
+			out = append(out, fmt.Sprintf("watermark %d", m.Value))
+		} else {
+			out = append(out, m.Kind.String())
+		}
+	}
+	return out
+}
+
 func check(t *testing.T, got, want string) {
 	t.Helper()
 	if got != want {

@@ -152,3 +152,9 @@ func (g *rig) expect(want string) {
 func bounded1s() watermark.Strategy[event] {
 	return watermark.ForBoundedOutOfOrderness[event](time.Second).WithMillisPtr(func(x *event) int64 { return x.At })
 }
+
+// behindOne proposes the last timestamp - 1 when asked.
+type behindOne struct{ last int64 }
+
+func (g *behindOne) OnEvent(_ *event, ms int64, _ *watermark.Emitter) { g.last = ms }
+func (g *behindOne) OnPeriodic(out *watermark.Emitter)                { out.Watermark(watermark.Add(g.last, -1)) }

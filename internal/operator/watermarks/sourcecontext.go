@@ -149,7 +149,7 @@ func (c *SourceContext) tick(now int64, e *Emission) {
 
 func (c *SourceContext) follow(now int64, e *Emission) {
 	if now > c.following {
-		at := now - floorMod(now, c.interval)
+		at := now - now%c.interval // following is never negative: before 1970 there are no watermarks
 		c.following = watermark.Add(at, c.interval)
 		c.emit(at, e)
 	}
@@ -187,13 +187,5 @@ func (c *SourceContext) emit(ms int64, e *Emission) {
 	if ms > c.emitted {
 		c.emitted = ms
 		e.add(frame.Watermark, ms)
-	}
-}
-
-func floorMod(a, b int64) int64 {
-	if m := a % b; m < 0 {
-		return m + b
-	} else {
-		return m
 	}
 }
