@@ -9,12 +9,17 @@ import (
 // t+Lower ... t+Upper. An interval that is empty pairs nothing.
 type Bounds struct{ Lower, Upper int64 }
 
-// of is the range of times that an element of time t looks for on the other side.
+// of is the range of times that an element of time t looks for on the other side, as far as it lies within time: from is
+// behind to if it does not.
 func (b Bounds) of(input int, t int64) (from, to int64) {
-	if input == left {
-		return add(t, b.Lower), add(t, b.Upper)
+	lower, upper := b.Lower, b.Upper
+	if input == right {
+		lower, upper = -b.Upper, -b.Lower
 	}
-	return add(t, -b.Upper), add(t, -b.Lower)
+	if (lower > 0 && t > math.MaxInt64-lower) || (upper < 0 && t < math.MinInt64-upper) {
+		return 0, -1
+	}
+	return add(t, lower), add(t, upper)
 }
 
 // reach is how long an element of an input is kept beyond its own time. Elements of the other side may still find it

@@ -3,6 +3,14 @@
 // event-time timers that clean them; it knows nothing of windows. Package stream makes it. Only the loops that hand
 // elements to user closures are generic.
 //
+// # Buffers
+//
+// The elements of one side lie in a map per key and bucket of times, as wide as the interval (rounded up to a power of two
+// ms): a search looks into two buckets at most and skips what lies there out of range, so that it costs what it finds,
+// however much of the key is kept: because the watermark is far behind, or the interval far from zero. One map per key
+// without buckets saves a tenth with 100,000 keys of few elements, and costs 300 times as much with one key that has 20 s
+// of elements, one a millisecond (BenchmarkIntervalJoin).
+//
 // # Late elements
 //
 // As in Flink's IntervalJoinOperator an element is late if its timestamp is below the watermark: one that is at the
