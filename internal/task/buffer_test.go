@@ -183,3 +183,41 @@ func TestWaitsAreTimed(t *testing.T) {
 		t.Error("operators wait at another point than the task: their waits are not timed")
 	}
 }
+
+// A frame that can't be sent is a failure whenever it is sent.
+func TestFailureOfAFlushIsToldWheneverItHappens(t *testing.T) {
+	typ := typeOf[stuck](t)
+	for _, atEnd := range []bool{false, true} {
+		pass := &passing{Unary: operator.Unary{In: typ, Out: operator.NewOutput(typ)}}
+		b := newBench(t, []int{1}, pass)
+		b.dep.Isolated = true
+		b.edge(0, "", graph.Forward, 100, 1)
+		f := frame.New(typ, 1)
+		frame.Add(&f.Column, stuck{Bad: true}, frame.NoTime)
+		if atEnd {
+			pass.swallow = true // the end reaches the task, not the writer: only the last flush sends the element
+			f.AddMark(mark(frame.End))
+		}
+		b.in[0].Offer(f)
+		if err := b.run(); err == nil || !strings.Contains(err.Error(), "boom") {
+			t.Errorf("at the end %v: got %v", atEnd, err)
+		}
+	}
+}
+
+// passing hands everything on, marks only unless it swallows them.
+type passing struct {
+	operator.Unary
+	swallow bool
+}
+
+func (p *passing) Inputs() []operator.Input { return []operator.Input{p} }
+
+func (p *passing) Push(r *frame.Run) error { return p.Out.Push(r) }
+
+func (p *passing) Mark(m frame.Mark) error {
+	if p.swallow {
+		return nil
+	}
+	return p.Out.Mark(m)
+}

@@ -434,3 +434,28 @@ var errWork = errors.New("no work")
 type failingHead struct{ *echo }
 
 func (failingHead) Work() (operator.Status, error) { return operator.Nothing, errWork }
+
+// A run of full length may be followed by service at once; a short one, which took no time, goes with what follows it.
+func TestShortRunsAreNotFollowedByService(t *testing.T) {
+	for runLen, want := range map[int][]string{
+		1: {"a [1]", "letter", "a barrier 0", "a end"},
+		2: {"a [1]", "a barrier 0", "a end", "letter"},
+	} {
+		b, es := chain(t, 1)
+		es[0].push = func(*frame.Run) error {
+			b.mailbox.Post(func() error { b.note("letter"); return nil })
+			return nil
+		}
+		b.send(0, 1, mark(frame.Barrier), mark(frame.End))
+		b.build().scope.RunLen = runLen
+		if err := b.run(); err != nil {
+			t.Fatal(err)
+		}
+		for _, letter := range b.mailbox.Take() { // the task has ended before it was read
+			if err := letter(); err != nil {
+				t.Error(err)
+			}
+		}
+		b.wants(want...)
+	}
+}
