@@ -139,19 +139,3 @@ func (o *keyedProcessor[K, T, B, R]) Fire(d process.Domain, key []byte, at int64
 
 // Advance implements co.Hooks.
 func (o *keyedProcessor[K, T, B, R]) Advance(watermark int64) error { return o.keys.Advance(watermark) }
-
-// EndInput implements co.Hooks.
-func (o *keyedProcessor[K, T, B, R]) EndInput(input int) error {
-	if err := o.Ended(input); err != nil {
-		return err
-	}
-	return o.Flush()
-}
-
-// Finish implements co.Hooks.
-func (o *keyedProcessor[K, T, B, R]) Finish() error {
-	if err := o.Finished(); err != nil {
-		return err
-	}
-	return o.Flush()
-}

@@ -22,8 +22,8 @@ type keyedProcessor[K, A, B, R any] struct {
 // KeyedProcess returns the driver of a process function on connected streams that are keyed alike.
 func KeyedProcess[K, A, B, R any](in Inputs, out *frame.Type, keys [2]*operator.Key, sides map[string]*frame.Type, construct func(*process.Runtime) process.KeyedCoFunction[K, A, B, R]) operator.Operator {
 	o := &keyedProcessor[K, A, B, R]{keys: keyed.NewKeys(keys[:]...), construct: construct}
-	o.Sides = operator.NewSides(sides)
 	o.piece1, o.piece2 = o.pushPiece1, o.pushPiece2
+	o.Sides = operator.NewSides(sides)
 	o.Join(in, out, o, o.push1, o.push2)
 	return o
 }
@@ -112,19 +112,3 @@ func (o *keyedProcessor[K, A, B, R]) Fire(d process.Domain, key []byte, at int64
 
 // Advance implements Hooks.
 func (o *keyedProcessor[K, A, B, R]) Advance(watermark int64) error { return o.keys.Advance(watermark) }
-
-// EndInput implements Hooks.
-func (o *keyedProcessor[K, A, B, R]) EndInput(input int) error {
-	if err := o.Ended(input); err != nil {
-		return err
-	}
-	return o.Flush()
-}
-
-// Finish implements Hooks.
-func (o *keyedProcessor[K, A, B, R]) Finish() error {
-	if err := o.Finished(); err != nil {
-		return err
-	}
-	return o.Flush()
-}

@@ -6,51 +6,45 @@ import (
 	"github.com/flott-dev/flott/process"
 )
 
-// Sided is embedded by drivers of process functions with two inputs: the joint, the output that functions collect to, and
-// side outputs. F is the function, R what it emits.
+// Sided is embedded by drivers of process functions with two inputs: the joint, the function and what it emits to. F is
+// the function, R what it emits. The driver sets Sides before Join; it is its own Hooks, whose Flush ends a stretch of
+// user calls.
 type Sided[F, R any] struct {
 	Joint
-	Fn    F
-	Sides *operator.Sides
-	To    *process.Collector[R]
+	operator.Calls[R]
+	Fn F
 
-	emitter operator.Emitter
+	driver Driver
+}
+
+// Driver is a driver that embeds Sided.
+type Driver interface {
+	Hooks
+	// Flush ends a stretch of user calls: failed accesses first, then what was emitted.
+	Flush() error
+}
+
+// Join sets the joint up, as Joint's does.
+func (o *Sided[F, R]) Join(in Inputs, out *frame.Type, driver Driver, push1, push2 func(*frame.Run) error) {
+	o.Joint.Join(in, out, driver, push1, push2)
+	o.Init(&o.Out, o.Sides)
+	o.driver = driver
 }
 
 // Output implements operator.Operator.
-func (o *Sided[F, R]) Output(tag string) *operator.Output {
-	if tag == "" {
-		return &o.Out
-	}
-	return o.Sides.Output(tag)
-}
+func (o *Sided[F, R]) Output(tag string) *operator.Output { return o.Calls.Output(tag) }
 
 // Open makes the outputs; the driver constructs Fn.
 func (o *Sided[F, R]) Open(rt *operator.Runtime) error {
 	err := o.Joint.Open(rt)
-	o.Sides.Open(rt)
-	o.emitter.Open(&o.Out)
-	o.To = process.NewCollector[R](o.emitter.Column, o.emitter.Flush)
+	o.Calls.Open(rt)
 	return err
 }
 
 // Close closes the function if it can be.
-func (o *Sided[F, R]) Close() error {
-	if c, ok := any(o.Fn).(process.Closer); ok {
-		return c.Close()
-	}
-	return nil
-}
+func (o *Sided[F, R]) Close() error { return operator.CloseFunction(o.Fn) }
 
-// Send pushes what was emitted.
-func (o *Sided[F, R]) Send() error {
-	if err := o.To.Flush(); err != nil {
-		return err
-	}
-	return o.Sides.Flush()
-}
-
-// Ended calls the function's hook for the end of an input, if it has one; the driver flushes.
+// Ended calls the function's hook for the end of an input, if it has one.
 func (o *Sided[F, R]) Ended(input int) error {
 	o.To.SetTime(frame.NoTime)
 	if input == 0 {
@@ -65,19 +59,24 @@ func (o *Sided[F, R]) Ended(input int) error {
 	return nil
 }
 
-// Finished calls the function's hook for the end of the operator, if it has one; the driver flushes.
-func (o *Sided[F, R]) Finished() error {
-	o.To.SetTime(frame.NoTime)
-	if f, ok := any(o.Fn).(process.Finisher[R]); ok {
-		return f.Finish(o.To)
+// Finished calls the function's hook for the end of the operator, if it has one.
+func (o *Sided[F, R]) Finished() error { return o.Calls.Finish(o.Fn) }
+
+// EndInput implements Hooks.
+func (o *Sided[F, R]) EndInput(input int) error {
+	if err := o.Ended(input); err != nil {
+		return err
 	}
-	return nil
+	return o.driver.Flush()
+}
+
+// Finish implements Hooks.
+func (o *Sided[F, R]) Finish() error {
+	if err := o.Finished(); err != nil {
+		return err
+	}
+	return o.driver.Flush()
 }
 
 // Forward implements Hooks: marks go to side outputs as well.
-func (o *Sided[F, R]) Forward(m frame.Mark) error {
-	if err := o.Sides.Mark(m); err != nil {
-		return err
-	}
-	return o.Out.Mark(m)
-}
+func (o *Sided[F, R]) Forward(m frame.Mark) error { return o.Calls.Forward(m) }

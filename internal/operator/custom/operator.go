@@ -11,13 +11,11 @@ import (
 // driver drives a process.Operator.
 type driver[T, R any] struct {
 	operator.Unary
+	operator.Calls[R]
 	construct func(*process.Runtime) process.Operator[T, R]
-	sides     *operator.Sides
 	op        process.Operator[T, R]
 	marks     process.WatermarkHandler[R] // nil: none
 	services  services
-	emitter   operator.Emitter
-	out       *process.Collector[R]
 	ctx       *process.OperatorContext
 	run       state.CurrentRun
 }
@@ -25,29 +23,23 @@ type driver[T, R any] struct {
 // Operator returns the driver of an operator that construct makes; sides are the types of the side outputs that somebody
 // reads.
 func Operator[T, R any](in, out *frame.Type, sides map[string]*frame.Type, construct func(*process.Runtime) process.Operator[T, R]) operator.Operator {
-	return &driver[T, R]{
-		Unary: operator.Unary{In: in, Out: operator.NewOutput(out)}, construct: construct, sides: operator.NewSides(sides),
-		run: state.CurrentRun{Index: state.None},
+	o := &driver[T, R]{
+		Unary: operator.Unary{In: in, Out: operator.NewOutput(out)}, construct: construct, run: state.CurrentRun{Index: state.None},
 	}
+	o.Init(&o.Out, operator.NewSides(sides))
+	return o
 }
 
 func (o *driver[T, R]) Inputs() []operator.Input { return []operator.Input{o} }
 
-func (o *driver[T, R]) Output(tag string) *operator.Output {
-	if tag == "" {
-		return &o.Out
-	}
-	return o.sides.Output(tag)
-}
+func (o *driver[T, R]) Output(tag string) *operator.Output { return o.Calls.Output(tag) }
 
 func (o *driver[T, R]) Open(rt *operator.Runtime) (err error) {
 	if err = o.Unary.Open(rt); err != nil {
 		return err
 	}
-	o.sides.Open(rt)
-	o.emitter.Open(&o.Out)
-	o.out = process.NewCollector[R](o.emitter.Column, o.emitter.Flush)
-	o.services = services{Services: *operator.NewServices(rt, o.sides), fire: o.fire, timers: map[int64]*operator.Callback{}}
+	o.Calls.Open(rt)
+	o.services = services{Services: *operator.NewServices(rt, o.Sides), fire: o.fire, timers: map[int64]*operator.Callback{}}
 	o.ctx = process.NewOperatorContext(&o.services)
 	if o.op, err = operator.Construct(rt, nil, &o.run, o.construct); err != nil {
 		return err
@@ -58,28 +50,23 @@ func (o *driver[T, R]) Open(rt *operator.Runtime) (err error) {
 
 func (o *driver[T, R]) Close() error {
 	o.services.stop()
-	if c, ok := o.op.(process.Closer); ok {
-		return c.Close()
-	}
-	return nil
+	return operator.CloseFunction(o.op)
 }
 
 func (o *driver[T, R]) Push(r *frame.Run) error {
-	o.out.SetTime(frame.NoTime)
-	if err := o.op.ProcessRun(o.ctx, frame.Values[T](r), r.Times, o.out); err != nil {
+	o.To.SetTime(frame.NoTime)
+	if err := o.op.ProcessRun(o.ctx, frame.Values[T](r), r.Times, o.To); err != nil {
 		return err
 	}
 	return o.flush()
 }
 
+// flush ends a stretch of user calls: failed accesses first, then what was emitted.
 func (o *driver[T, R]) flush() error {
 	if err := o.run.Take(); err != nil {
 		return err
 	}
-	if err := o.out.Flush(); err != nil {
-		return err
-	}
-	return o.sides.Flush()
+	return o.Send()
 }
 
 // fire calls the operator for a timer.
@@ -90,8 +77,8 @@ func (o *driver[T, R]) fire(at int64) error {
 	if !ok {
 		return nil
 	}
-	o.out.SetTime(frame.NoTime)
-	if err := h.OnProcessingTime(o.ctx, at, o.out); err != nil {
+	o.To.SetTime(frame.NoTime)
+	if err := h.OnProcessingTime(o.ctx, at, o.To); err != nil {
 		return err
 	}
 	return o.flush()
@@ -104,8 +91,8 @@ func (o *driver[T, R]) Mark(m frame.Mark) error {
 		if o.marks == nil {
 			break
 		}
-		o.out.SetTime(frame.NoTime)
-		if err := o.marks.ProcessWatermark(o.ctx, m.Value, o.out); err != nil {
+		o.To.SetTime(frame.NoTime)
+		if err := o.marks.ProcessWatermark(o.ctx, m.Value, o.To); err != nil {
 			return err
 		}
 		if err := o.flush(); err != nil {
@@ -116,20 +103,12 @@ func (o *driver[T, R]) Mark(m frame.Mark) error {
 			return err
 		}
 	}
-	if err := o.sides.Mark(m); err != nil {
-		return err
-	}
-	return o.Out.Mark(m)
+	return o.Forward(m)
 }
 
 func (o *driver[T, R]) finish() error {
 	o.services.stop()
-	f, ok := o.op.(process.Finisher[R])
-	if !ok {
-		return nil
-	}
-	o.out.SetTime(frame.NoTime)
-	if err := f.Finish(o.out); err != nil {
+	if err := o.Calls.Finish(o.op); err != nil {
 		return err
 	}
 	return o.flush()

@@ -10,12 +10,10 @@ import (
 // processor drives a process.Function.
 type processor[T, R any] struct {
 	operator.Unary
+	operator.Calls[R]
 	construct func(*process.Runtime) process.Function[T, R]
-	sides     *operator.Sides
 	fn        process.Function[T, R]
 	services  *operator.Services
-	emitter   operator.Emitter
-	out       *process.Collector[R]
 	ctx       *process.Context
 	run       state.CurrentRun
 }
@@ -23,61 +21,48 @@ type processor[T, R any] struct {
 // Process returns the driver of a process function on a stream that is not keyed. sides are the types of the side
 // outputs that somebody reads.
 func Process[T, R any](in, out *frame.Type, sides map[string]*frame.Type, construct func(*process.Runtime) process.Function[T, R]) operator.Operator {
-	return &processor[T, R]{
-		Unary: operator.Unary{In: in, Out: operator.NewOutput(out)}, construct: construct, sides: operator.NewSides(sides),
-		run: state.CurrentRun{Index: state.None},
+	o := &processor[T, R]{
+		Unary: operator.Unary{In: in, Out: operator.NewOutput(out)}, construct: construct, run: state.CurrentRun{Index: state.None},
 	}
+	o.Init(&o.Out, operator.NewSides(sides))
+	return o
 }
 
 func (o *processor[T, R]) Inputs() []operator.Input { return []operator.Input{o} }
 
-func (o *processor[T, R]) Output(tag string) *operator.Output {
-	if tag == "" {
-		return &o.Out
-	}
-	return o.sides.Output(tag)
-}
+func (o *processor[T, R]) Output(tag string) *operator.Output { return o.Calls.Output(tag) }
 
 func (o *processor[T, R]) Open(rt *operator.Runtime) (err error) {
 	if err = o.Unary.Open(rt); err != nil {
 		return err
 	}
-	o.sides.Open(rt)
-	o.emitter.Open(&o.Out)
-	o.out = process.NewCollector[R](o.emitter.Column, o.emitter.Flush)
-	o.services = operator.NewServices(rt, o.sides)
+	o.Calls.Open(rt)
+	o.services = operator.NewServices(rt, o.Sides)
 	o.ctx = process.NewContext(o.services)
 	o.fn, err = operator.Construct(rt, nil, &o.run, o.construct)
 	return err
 }
 
-func (o *processor[T, R]) Close() error {
-	if c, ok := o.fn.(process.Closer); ok {
-		return c.Close()
-	}
-	return nil
-}
+func (o *processor[T, R]) Close() error { return operator.CloseFunction(o.fn) }
 
 func (o *processor[T, R]) Push(r *frame.Run) error {
 	for i, x := range frame.Values[T](r) {
 		t := r.Time(i)
 		o.ctx.SetTime(t)
-		o.out.SetTime(t)
-		if err := o.fn.ProcessElement(o.ctx, x, o.out); err != nil {
+		o.To.SetTime(t)
+		if err := o.fn.ProcessElement(o.ctx, x, o.To); err != nil {
 			return err
 		}
 	}
 	return o.flush()
 }
 
+// flush ends a stretch of user calls: failed accesses first, then what was emitted.
 func (o *processor[T, R]) flush() error {
 	if err := o.run.Take(); err != nil {
 		return err
 	}
-	if err := o.out.Flush(); err != nil {
-		return err
-	}
-	return o.sides.Flush()
+	return o.Send()
 }
 
 func (o *processor[T, R]) Mark(m frame.Mark) error {
@@ -85,18 +70,12 @@ func (o *processor[T, R]) Mark(m frame.Mark) error {
 	case frame.Watermark:
 		o.services.Current = m.Value
 	case frame.End:
-		if f, ok := o.fn.(process.Finisher[R]); ok {
-			o.out.SetTime(frame.NoTime)
-			if err := f.Finish(o.out); err != nil {
-				return err
-			}
-			if err := o.flush(); err != nil {
-				return err
-			}
+		if err := o.Calls.Finish(o.fn); err != nil {
+			return err
+		}
+		if err := o.flush(); err != nil {
+			return err
 		}
 	}
-	if err := o.sides.Mark(m); err != nil {
-		return err
-	}
-	return o.Out.Mark(m)
+	return o.Forward(m)
 }

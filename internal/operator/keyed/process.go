@@ -11,12 +11,10 @@ import (
 // processor drives a process.KeyedFunction.
 type processor[K, T, R any] struct {
 	operator.Unary
+	operator.Calls[R]
 	keys      *Keys
 	construct func(*process.Runtime) process.KeyedFunction[K, T, R]
-	sides     *operator.Sides
 	fn        process.KeyedFunction[K, T, R]
-	emitter   operator.Emitter
-	out       *process.Collector[R]
 	ctx       *process.KeyedContext[K]
 	pushPiece func(*frame.Run) error // bound once: a method value would be allocated at each use
 	timerKey  K
@@ -24,31 +22,25 @@ type processor[K, T, R any] struct {
 
 // Process returns the driver of a keyed process function. sides are the types of the side outputs that somebody reads.
 func Process[K, T, R any](in, out *frame.Type, key *operator.Key, sides map[string]*frame.Type, construct func(*process.Runtime) process.KeyedFunction[K, T, R]) operator.Operator {
-	return &processor[K, T, R]{
-		Unary: operator.Unary{In: in, Out: operator.NewOutput(out)}, keys: NewKeys(key),
-		construct: construct, sides: operator.NewSides(sides),
+	o := &processor[K, T, R]{
+		Unary: operator.Unary{In: in, Out: operator.NewOutput(out)}, keys: NewKeys(key), construct: construct,
 	}
+	o.Init(&o.Out, operator.NewSides(sides))
+	return o
 }
 
 func (o *processor[K, T, R]) Inputs() []operator.Input { return []operator.Input{o} }
 
-func (o *processor[K, T, R]) Output(tag string) *operator.Output {
-	if tag == "" {
-		return &o.Out
-	}
-	return o.sides.Output(tag)
-}
+func (o *processor[K, T, R]) Output(tag string) *operator.Output { return o.Calls.Output(tag) }
 
 func (o *processor[K, T, R]) Open(rt *operator.Runtime) (err error) {
 	if err = o.Unary.Open(rt); err != nil {
 		return err
 	}
-	o.sides.Open(rt)
-	if err = o.keys.Open(rt, o.sides, o); err != nil {
+	o.Calls.Open(rt)
+	if err = o.keys.Open(rt, o.Sides, o); err != nil {
 		return err
 	}
-	o.emitter.Open(&o.Out)
-	o.out = process.NewCollector[R](o.emitter.Column, o.emitter.Flush)
 	o.pushPiece = o.push
 	o.ctx = process.NewKeyedContext[K](o.keys.Services())
 	o.fn, err = operator.Construct(rt, o.keys.Store(), o.keys.Current(), o.construct)
@@ -56,10 +48,7 @@ func (o *processor[K, T, R]) Open(rt *operator.Runtime) (err error) {
 }
 
 func (o *processor[K, T, R]) Close() error {
-	var err error
-	if c, ok := o.fn.(process.Closer); ok {
-		err = c.Close()
-	}
+	err := operator.CloseFunction(o.fn)
 	if e := o.keys.Close(); err == nil {
 		err = e
 	}
@@ -74,7 +63,7 @@ func (o *processor[K, T, R]) push(r *frame.Run) error {
 		return err
 	}
 	run := o.keys.Current()
-	fn, ctx, out := o.fn, o.ctx, o.out
+	fn, ctx, out := o.fn, o.ctx, o.To
 	ctx.SetKeys(unsafe.Slice((*K)(col.P), r.N), &run.Index)
 	ctx.SetTime(frame.NoTime)
 	out.SetTime(frame.NoTime)
@@ -97,10 +86,7 @@ func (o *processor[K, T, R]) Flush() error {
 	if err := o.keys.Leave(); err != nil {
 		return err
 	}
-	if err := o.out.Flush(); err != nil {
-		return err
-	}
-	return o.sides.Flush()
+	return o.Send()
 }
 
 // Fire implements Handler.
@@ -110,11 +96,11 @@ func (o *processor[K, T, R]) Fire(d process.Domain, key []byte, at int64) error 
 	}
 	o.ctx.SetKey(o.timerKey)
 	o.ctx.SetTime(at)
-	o.out.SetTime(at)
+	o.To.SetTime(at)
 	if d == process.ProcessingTime {
-		o.out.SetTime(frame.NoTime)
+		o.To.SetTime(frame.NoTime)
 	}
-	return o.fn.OnTimer(o.ctx, process.Timer{Domain: d, Millis: at}, o.out)
+	return o.fn.OnTimer(o.ctx, process.Timer{Domain: d, Millis: at}, o.To)
 }
 
 func (o *processor[K, T, R]) Mark(m frame.Mark) error {
@@ -128,19 +114,11 @@ func (o *processor[K, T, R]) Mark(m frame.Mark) error {
 			return err
 		}
 	}
-	if err := o.sides.Mark(m); err != nil {
-		return err
-	}
-	return o.Out.Mark(m)
+	return o.Forward(m)
 }
 
 func (o *processor[K, T, R]) finish() error {
-	f, ok := o.fn.(process.Finisher[R])
-	if !ok {
-		return nil
-	}
-	o.out.SetTime(frame.NoTime)
-	if err := f.Finish(o.out); err != nil {
+	if err := o.Calls.Finish(o.fn); err != nil {
 		return err
 	}
 	return o.Flush()
