@@ -8,78 +8,38 @@ import (
 	"github.com/flott-dev/flott/internal/operator"
 	"github.com/flott-dev/flott/process"
 	"github.com/flott-dev/flott/serde"
-	"github.com/flott-dev/flott/statebackend"
 )
 
 // aggregator keeps one accumulator per key and emits the key with the result so far after each element.
 type aggregator[T, K, A, R any] struct {
-	operator.Unary
-	keyer
-	agg   agg.Aggregate[T, A, R]
-	value *serde.Handle
-	acc   A
-	buf   *frame.Column
-	run   frame.Run
-	times []int64
-	table statebackend.Table
-	slots []unsafe.Pointer
-	fresh []bool
+	rolling
+	agg agg.Aggregate[T, A, R]
+	acc A
 }
 
 // Aggregate returns the driver of a rolling aggregate. value is the handle of the accumulator, out that of
 // KeyValue[K, R].
 func Aggregate[T, K, A, R any](in, out *frame.Type, value *serde.Handle, key *operator.Key, a agg.Aggregate[T, A, R]) operator.Operator {
-	return &aggregator[T, K, A, R]{
-		Unary: operator.Unary{In: in, Out: operator.NewOutput(out)}, keyer: keyer{key: key}, value: value, agg: a,
-		slots: make([]unsafe.Pointer, frame.MaxLen), fresh: make([]bool, frame.MaxLen),
+	o := &aggregator[T, K, A, R]{rolling: newRolling(in, out, key, "accumulator", value), agg: a}
+	o.fill = o.copied
+	if value.Layout == serde.Fixed {
+		o.fill = o.inPlace
 	}
+	return o
 }
 
-func (o *aggregator[T, K, A, R]) Inputs() []operator.Input { return []operator.Input{o} }
-
-func (o *aggregator[T, K, A, R]) Open(rt *operator.Runtime) (err error) {
-	if err = o.Unary.Open(rt); err != nil {
-		return err
-	}
-	if err = o.open(rt); err != nil {
-		return err
-	}
-	o.buf = frame.NewColumn(o.Out.Type, frame.MaxLen)
-	o.table, err = o.store.Table(statebackend.TableSpec{Name: "accumulator", Value: o.value})
-	return err
-}
-
-func (o *aggregator[T, K, A, R]) Close() error { return o.close() }
-
-func (o *aggregator[T, K, A, R]) Push(r *frame.Run) error { return o.each(r, o.push) }
-
-func (o *aggregator[T, K, A, R]) push(r *frame.Run) error {
-	col, err := o.begin(r)
-	if err != nil {
-		return err
-	}
-	xs, keys := frame.Values[T](r), unsafe.Slice((*K)(col.P), r.N)
-	out := frame.Fill[process.KeyValue[K, R]](o.buf, r.N)
-	if o.value.Layout == serde.Fixed {
-		err = o.inPlace(xs, keys, out)
-	} else {
-		err = o.copied(xs, keys, out)
-	}
-	if err == nil {
-		o.run = o.buf.Run()
-		o.times = operator.LendTimes(&o.run, r, 0, o.times)
-		err = o.Out.Push(&o.run)
-	}
-	o.buf.Reset()
-	return err
+// views are a run's elements and keys, and where their results go.
+func (o *aggregator[T, K, A, R]) views(r *frame.Run, keys unsafe.Pointer) ([]T, []K, []process.KeyValue[K, R]) {
+	return frame.Values[T](r), unsafe.Slice((*K)(keys), r.N), frame.Fill[process.KeyValue[K, R]](o.buf, r.N)
 }
 
 // inPlace is for layouts whose slots are the accumulator.
-func (o *aggregator[T, K, A, R]) inPlace(xs []T, keys []K, out []process.KeyValue[K, R]) error {
-	slots, fresh := o.slots[:len(xs)], o.fresh[:len(xs)]
-	if err := o.table.Slots(0, len(xs), slots, fresh); err != nil {
+func (o *aggregator[T, K, A, R]) inPlace(r *frame.Run, p unsafe.Pointer) error {
+	slots, fresh, err := o.first(r.N)
+	if err != nil {
 		return err
 	}
+	xs, keys, out := o.views(r, p)
 	for i, x := range xs {
 		acc := (*A)(slots[i])
 		if fresh[i] {
@@ -92,7 +52,8 @@ func (o *aggregator[T, K, A, R]) inPlace(xs []T, keys []K, out []process.KeyValu
 }
 
 // copied is for layouts that pack or encode accumulators.
-func (o *aggregator[T, K, A, R]) copied(xs []T, keys []K, out []process.KeyValue[K, R]) error {
+func (o *aggregator[T, K, A, R]) copied(r *frame.Run, p unsafe.Pointer) error {
+	xs, keys, out := o.views(r, p)
 	acc := unsafe.Pointer(&o.acc)
 	var zero A
 	for i, x := range xs {

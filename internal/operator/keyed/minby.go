@@ -6,7 +6,6 @@ import (
 	"github.com/flott-dev/flott/internal/frame"
 	"github.com/flott-dev/flott/internal/operator"
 	"github.com/flott-dev/flott/serde"
-	"github.com/flott-dev/flott/statebackend"
 )
 
 // elements keeps one element per key and emits it after each element: it is changed in place by every further one (sum,
@@ -14,15 +13,12 @@ import (
 // what it does to elements is given as functions of addresses.
 type elements struct {
 	operator.Unary
-	keyer
+	cells
 	change  func(acc, x unsafe.Pointer)
 	choose  func(acc, x unsafe.Pointer) bool
 	buf     *frame.Column
 	run     frame.Run
 	scratch unsafe.Pointer
-	table   statebackend.Table
-	slots   []unsafe.Pointer
-	fresh   []bool
 }
 
 // Change returns the driver of a rolling aggregate that keeps the first element of each key and lets change alter it by
@@ -42,28 +38,19 @@ func Choose(typ *frame.Type, key *operator.Key, choose func(acc, x unsafe.Pointe
 }
 
 func newElements(typ *frame.Type, key *operator.Key) *elements {
-	return &elements{Unary: operator.Unary{In: typ, Out: operator.NewOutput(typ)}, keyer: keyer{key: key}}
+	return &elements{Unary: operator.Unary{In: typ, Out: operator.NewOutput(typ)}, cells: cells{keyer: keyer{key: key}}}
 }
 
 // Inputs implements operator.Operator.
 func (o *elements) Inputs() []operator.Input { return []operator.Input{o} }
 
 // Open implements operator.Operator.
-func (o *elements) Open(rt *operator.Runtime) (err error) {
-	if err = o.Unary.Open(rt); err != nil {
+func (o *elements) Open(rt *operator.Runtime) error {
+	if err := o.Unary.Open(rt); err != nil {
 		return err
 	}
-	if err = o.open(rt); err != nil {
-		return err
-	}
-	o.buf = frame.NewColumn(o.In, frame.MaxLen)
-	if o.In.Layout == serde.Fixed {
-		o.slots, o.fresh = make([]unsafe.Pointer, frame.MaxLen), make([]bool, frame.MaxLen)
-	} else {
-		o.scratch = o.In.New()
-	}
-	o.table, err = o.store.Table(statebackend.TableSpec{Name: "element", Value: o.In.Handle})
-	return err
+	o.buf, o.scratch = frame.NewColumn(o.In, frame.MaxLen), o.In.New()
+	return o.open(rt, "element", o.In.Handle)
 }
 
 // Close implements operator.Operator.
@@ -97,9 +84,9 @@ func (o *elements) push(r *frame.Run) error {
 
 // inPlace is for layouts whose slots are the value.
 func (o *elements) inPlace() error {
-	n, size := o.run.N, o.In.Size
-	slots, fresh := o.slots[:n], o.fresh[:n]
-	if err := o.table.Slots(0, n, slots, fresh); err != nil {
+	size := o.In.Size
+	slots, fresh, err := o.first(o.run.N)
+	if err != nil {
 		return err
 	}
 	for i, acc := range slots {

@@ -6,20 +6,16 @@ import (
 	"github.com/flott-dev/flott/internal/frame"
 	"github.com/flott-dev/flott/internal/operator"
 	"github.com/flott-dev/flott/serde"
-	"github.com/flott-dev/flott/statebackend"
 )
 
 // reducer combines each element with what its key has so far and emits the result (Flink: rolling reduce). The state is
 // an element. It is written once for all types: its kernels call the user.
 type reducer struct {
 	operator.Unary
-	keyer
+	cells
 	inPlace func(r *frame.Run, slots []unsafe.Pointer, fresh []bool) // layouts whose slots are the value
 	combine func(acc unsafe.Pointer, r *frame.Run, i int)            // acc becomes the result, and element i, too
 	own     operator.Writable
-	table   statebackend.Table
-	slots   []unsafe.Pointer
-	fresh   []bool
 	acc     unsafe.Pointer
 }
 
@@ -48,23 +44,19 @@ func Reduce[T any](typ *frame.Type, key *operator.Key, f func(acc *T, x *T)) ope
 }
 
 func newReducer(typ *frame.Type, key *operator.Key) *reducer {
-	return &reducer{Unary: operator.Unary{In: typ, Out: operator.NewOutput(typ)}, keyer: keyer{key: key}}
+	return &reducer{Unary: operator.Unary{In: typ, Out: operator.NewOutput(typ)}, cells: cells{keyer: keyer{key: key}}}
 }
 
 // Inputs implements operator.Operator.
 func (o *reducer) Inputs() []operator.Input { return []operator.Input{o} }
 
 // Open implements operator.Operator.
-func (o *reducer) Open(rt *operator.Runtime) (err error) {
-	if err = o.Unary.Open(rt); err != nil {
+func (o *reducer) Open(rt *operator.Runtime) error {
+	if err := o.Unary.Open(rt); err != nil {
 		return err
 	}
-	if err = o.open(rt); err != nil {
-		return err
-	}
-	o.slots, o.fresh, o.acc = make([]unsafe.Pointer, frame.MaxLen), make([]bool, frame.MaxLen), o.In.New()
-	o.table, err = o.store.Table(statebackend.TableSpec{Name: "reduce", Value: o.In.Handle})
-	return err
+	o.acc = o.In.New()
+	return o.open(rt, "reduce", o.In.Handle)
 }
 
 // Close implements operator.Operator.
@@ -85,10 +77,11 @@ func (o *reducer) pushPiece(r *frame.Run) error {
 		return err
 	}
 	if o.In.Layout == serde.Fixed {
-		if err := o.table.Slots(0, r.N, o.slots[:r.N], o.fresh[:r.N]); err != nil {
+		slots, fresh, err := o.first(r.N)
+		if err != nil {
 			return err
 		}
-		o.inPlace(r, o.slots, o.fresh)
+		o.inPlace(r, slots, fresh)
 	} else if err := o.copied(r); err != nil {
 		return err
 	}
