@@ -148,7 +148,7 @@ func TestFlatMapsGiveAnyNumberOfResults(t *testing.T) {
 		t.Run(name+" more than a column holds", func(t *testing.T) {
 			op := open(func(x int64) []int64 { return kit.Numbers(int(x)) })
 			out, _ := kit.Open(t, op)
-			kit.Must(t, op.Inputs()[0].Push(kit.Run(t, []int64{1, 2, 3}, 2, 5*frame.MaxLen, 1)))
+			kit.Must(t, op.Inputs()[0].Push(kit.Run[int64](t, []int64{1, 2, 3}, 2, 5*frame.MaxLen, 1)))
 			if n := 2 + 5*frame.MaxLen + 1; len(out.Got) != n || out.Got[1] != "1@1" || out.Got[n-2] != fmt.Sprintf("%d@2", 5*frame.MaxLen-1) || out.Got[n-1] != "0@3" {
 				t.Fatalf("%d results, the last one %s", len(out.Got), out.Got[len(out.Got)-1])
 			}
