@@ -1,19 +1,14 @@
 package streaming_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
-	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"testing"
 
+	"github.com/flott-dev/flott/conformance"
 	"github.com/flott-dev/flott/internal/clock"
 	"github.com/flott-dev/flott/internal/frame"
 	"github.com/flott-dev/flott/internal/host"
@@ -22,31 +17,12 @@ import (
 	"github.com/flott-dev/flott/internal/operator/element"
 )
 
-// asyncTime is a time of a vector: a number, "min", "max" or, for elements without one, "none".
-type asyncTime int64
-
-func (m *asyncTime) UnmarshalJSON(b []byte) error {
-	switch string(b) {
-	case `"min"`, `"none"`:
-		*m = math.MinInt64
-	case `"max"`:
-		*m = math.MaxInt64
-	default:
-		n, err := strconv.ParseInt(string(b), 10, 64)
-		if err != nil {
-			return err
-		}
-		*m = asyncTime(n)
-	}
-	return nil
-}
-
 // asyncItem is something that goes in or comes out: a record or a watermark.
 type asyncItem struct {
-	Record    *int64     `json:"record"`
-	TS        *asyncTime `json:"ts"`
-	Watermark *asyncTime `json:"watermark"`
-	Handle    string     `json:"handle"`
+	Record    *int64              `json:"record"`
+	TS        *conformance.Millis `json:"ts"`
+	Watermark *conformance.Millis `json:"watermark"`
+	Handle    string              `json:"handle"`
 }
 
 func (i asyncItem) String() string {
@@ -71,11 +47,11 @@ type asyncStep struct {
 	ExpectSize     *int         `json:"expect_size"`
 	ExpectValues   *[]asyncItem `json:"expect_values_for_checkpoint"`
 
-	Element        *int64     `json:"element"`
-	TS             *asyncTime `json:"ts"`
-	Watermark      *asyncTime `json:"watermark"`
-	ProcessingTime *asyncTime `json:"processing_time"`
-	Snapshot       bool       `json:"snapshot"`
+	Element        *int64              `json:"element"`
+	TS             *conformance.Millis `json:"ts"`
+	Watermark      *conformance.Millis `json:"watermark"`
+	ProcessingTime *conformance.Millis `json:"processing_time"`
+	Snapshot       bool                `json:"snapshot"`
 	Restore        *struct {
 		Function asyncFunction `json:"function"`
 		Capacity int           `json:"capacity"`
@@ -113,68 +89,24 @@ type asyncCase struct {
 	Then      string         `json:"then"`
 }
 
-// readAsyncVectors reads the family. FLOTT_CONFORMANCE names another folder for the vectors.
-func readAsyncVectors(t *testing.T) []asyncCase {
-	t.Helper()
-	dir := os.Getenv("FLOTT_CONFORMANCE")
-	if dir == "" {
-		dir = filepath.Join("..", "testdata")
-	}
-	raw, err := os.ReadFile(filepath.Join(dir, "streaming", "async_wait.json"))
-	if errors.Is(err, os.ErrNotExist) {
-		raw, err = os.ReadFile(filepath.Join(dir, "async_wait.json"))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	var file struct {
-		Family string      `json:"family"`
-		Cases  []asyncCase `json:"cases"`
-	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&file); err != nil {
-		t.Fatal(err)
-	}
-	return file.Cases
-}
-
-// asyncCuts are the ways to cut the elements between two other steps into runs: how many come next of n.
-func asyncCuts() map[string]func(n int) int {
-	rng := rand.New(rand.NewPCG(11, 7))
-	return map[string]func(int) int{
-		"one by one":  func(int) int { return 1 },
-		"in one run":  func(n int) int { return n },
-		"random cuts": func(n int) int { return 1 + rng.IntN(n) },
-	}
-}
-
 func TestAsyncWaitVectors(t *testing.T) {
-	cases := readAsyncVectors(t)
-	run, passed, rules := 0, 0, 0
-	for _, c := range cases {
-		if c.Kind == "rule" {
-			rules++
-			continue
-		}
-		run++
-		ok := t.Run(c.ID, func(t *testing.T) {
-			switch c.Kind {
-			case "async_queue":
-				runAsyncQueue(t, &c)
-			case "async_operator", "async_chain":
-				for name, cut := range asyncCuts() {
-					t.Run(name, func(t *testing.T) { runAsyncOperator(t, &c, cut) })
-				}
-			default:
-				t.Fatalf("unknown kind %q", c.Kind)
-			}
-		})
-		if ok {
-			passed++
-		}
+	operators := conformance.EachWay(func(t *testing.T, c conformance.Case, w conformance.Way) {
+		var v asyncCase
+		c.Decode(t, &v)
+		runAsyncOperator(t, &v, w.Next)
+	})
+	s := conformance.Suite{
+		Folder: "streaming", Family: "async_wait", Rewrite: *rewrite,
+		Runners: map[string]conformance.Runner{
+			"async_queue": func(t *testing.T, c conformance.Case) {
+				var v asyncCase
+				c.Decode(t, &v)
+				runAsyncQueue(t, &v)
+			},
+			"async_operator": operators, "async_chain": operators,
+		},
 	}
-	t.Logf("async_wait: %d cases, %d run, %d passed, %d rules", len(cases), run, passed, rules)
+	s.Run(t)
 }
 
 func asyncOrder(t *testing.T, mode string) async.Order {
@@ -191,7 +123,7 @@ func asyncOrder(t *testing.T, mode string) async.Order {
 
 // asyncSlot is an element in a queue case.
 type asyncSlot struct {
-	value, ts asyncTime
+	value, ts conformance.Millis
 	results   []int64
 	to        *[]asyncItem
 }
@@ -205,7 +137,7 @@ func (s *asyncSlot) Emit() {
 func (s *asyncSlot) Lend() *frame.Run { panic("not asked by queue cases") }
 
 func asyncMark(e *async.Entry) asyncItem {
-	w := asyncTime(e.Mark.Value)
+	w := conformance.Millis(e.Mark.Value)
 	return asyncItem{Watermark: &w}
 }
 
@@ -220,7 +152,7 @@ func runAsyncQueue(t *testing.T, c *asyncCase) {
 			if s.Put.Watermark != nil {
 				e.Mark = frame.Mark{Kind: frame.Watermark, Value: int64(*s.Put.Watermark)}
 			} else {
-				e.Call = &asyncSlot{value: asyncTime(*s.Put.Record), ts: *s.Put.TS, to: &popped}
+				e.Call = &asyncSlot{value: conformance.Millis(*s.Put.Record), ts: *s.Put.TS, to: &popped}
 			}
 			if ok := q.TryPut(e); ok == s.ExpectRejected {
 				t.Fatalf("step %d: put answered %v", i, ok)
@@ -325,7 +257,7 @@ func (s *asyncSink) Type() *frame.Type { return nil }
 
 func (s *asyncSink) Push(r *frame.Run) error {
 	for i, v := range frame.Values[int64](r) {
-		ts := asyncTime(r.Time(i))
+		ts := conformance.Millis(r.Time(i))
 		s.items = append(s.items, asyncItem{Record: &v, TS: &ts})
 	}
 	return nil
@@ -333,7 +265,7 @@ func (s *asyncSink) Push(r *frame.Run) error {
 
 func (s *asyncSink) Mark(m frame.Mark) error {
 	if m.Kind == frame.Watermark {
-		w := asyncTime(m.Value)
+		w := conformance.Millis(m.Value)
 		s.items = append(s.items, asyncItem{Watermark: &w})
 	}
 	return nil
