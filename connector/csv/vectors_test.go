@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 	"math/big"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -57,23 +56,6 @@ type vector struct {
 		Included []bool
 		Error    json.RawMessage `json:"expect_error"`
 	}
-}
-
-func vectors(t *testing.T, kind string) []vector {
-	t.Helper()
-	data, err := os.ReadFile("../../conformance/testdata/batch/csv.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all struct{ Cases []vector }
-	if err := json.Unmarshal(data, &all); err != nil {
-		t.Fatal(err)
-	}
-	cases := slices.DeleteFunc(all.Cases, func(v vector) bool { return v.Kind != kind })
-	if len(cases) == 0 {
-		t.Fatalf("no vector of kind %s", kind)
-	}
-	return cases
 }
 
 // goType is the type of a field of a vector.
@@ -224,7 +206,7 @@ func floatValue(x float64, bits int) any {
 }
 
 func TestVectorsOfRows(t *testing.T) {
-	for _, v := range vectors(t, "csv") {
+	for _, v := range filetest.Vectors[vector](t, "csv") {
 		t.Run(v.ID, func(t *testing.T) {
 			switch {
 			case v.FileName != "":
@@ -331,7 +313,7 @@ func checkPojo(t *testing.T, v vector) {
 }
 
 func TestVectorsOfNullableRows(t *testing.T) {
-	for _, v := range vectors(t, "row_csv") {
+	for _, v := range filetest.Vectors[vector](t, "row_csv") {
 		t.Run(v.ID, func(t *testing.T) {
 			var names []string
 			var types []reflect.Type
@@ -350,7 +332,7 @@ func TestVectorsOfNullableRows(t *testing.T) {
 }
 
 func TestVectorsOfFields(t *testing.T) {
-	for _, v := range vectors(t, "field") {
+	for _, v := range filetest.Vectors[vector](t, "field") {
 		t.Run(v.ID, func(t *testing.T) {
 			if v.Type == "big decimal" {
 				t.Skip("the standard library has no decimal; a user's type brings UnmarshalText")
@@ -387,7 +369,7 @@ func TestVectorsOfFields(t *testing.T) {
 }
 
 func TestVectorsOfMasks(t *testing.T) {
-	for _, v := range vectors(t, "include_mask") {
+	for _, v := range filetest.Vectors[vector](t, "include_mask") {
 		t.Run(v.ID, func(t *testing.T) {
 			var got []bool
 			var err error
@@ -408,7 +390,7 @@ func TestVectorsOfMasks(t *testing.T) {
 
 func TestVectorsOfCompressedFiles(t *testing.T) {
 	type row struct{ A, B, C, D, E int32 }
-	for _, v := range vectors(t, "csv") {
+	for _, v := range filetest.Vectors[vector](t, "csv") {
 		if v.FileName == "" {
 			continue
 		}

@@ -2,7 +2,6 @@ package file_test
 
 import (
 	"encoding/json"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -34,23 +33,6 @@ type vector struct {
 	} `json:"expect"`
 }
 
-func vectors(t *testing.T, kind string) []vector {
-	t.Helper()
-	data, err := os.ReadFile("../../conformance/testdata/batch/csv.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all struct{ Cases []vector }
-	if err := json.Unmarshal(data, &all); err != nil {
-		t.Fatal(err)
-	}
-	cases := slices.DeleteFunc(all.Cases, func(v vector) bool { return v.Kind != kind })
-	if len(cases) == 0 {
-		t.Fatalf("no vector of kind %s", kind)
-	}
-	return cases
-}
-
 func (v *vector) text() string {
 	if v.ContentBase64 != nil {
 		return string(v.ContentBase64)
@@ -59,7 +41,7 @@ func (v *vector) text() string {
 }
 
 func TestVectorsOfTextLines(t *testing.T) {
-	for _, v := range vectors(t, "text") {
+	for _, v := range filetest.Vectors[vector](t, "text") {
 		t.Run(v.ID, func(t *testing.T) {
 			var want []string
 			if err := json.Unmarshal(v.Expect.Rows, &want); err != nil {
@@ -80,7 +62,7 @@ func TestVectorsOfTextLines(t *testing.T) {
 // TestVectorsOfSplits reads given splits; those of the source are covered by others. A vector's second number is a
 // length; Flink's cases let splits reach beyond the end of the file.
 func TestVectorsOfSplits(t *testing.T) {
-	for _, v := range vectors(t, "splits") {
+	for _, v := range filetest.Vectors[vector](t, "splits") {
 		t.Run(v.ID, func(t *testing.T) {
 			if v.Files != nil {
 				checkUncut(t, v)
@@ -138,7 +120,7 @@ func checkUncut(t *testing.T, v vector) {
 }
 
 func TestVectorsOfFolders(t *testing.T) {
-	for _, v := range vectors(t, "dir") {
+	for _, v := range filetest.Vectors[vector](t, "dir") {
 		t.Run(v.ID, func(t *testing.T) {
 			m := vfs.NewMem()
 			root, alone := ".", len(v.Files) == 1
