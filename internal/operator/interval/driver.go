@@ -172,19 +172,3 @@ func (o *driver[A, B, R]) Fire(_ process.Domain, _ []byte, at int64) error { ret
 
 // Advance implements co.Hooks.
 func (o *driver[A, B, R]) Advance(watermark int64) error { return o.keys.Advance(watermark) }
-
-// EndInput implements co.Hooks.
-func (o *driver[A, B, R]) EndInput(input int) error {
-	if err := o.Ended(input); err != nil {
-		return err
-	}
-	return o.Flush()
-}
-
-// Finish implements co.Hooks.
-func (o *driver[A, B, R]) Finish() error {
-	if err := o.Finished(); err != nil {
-		return err
-	}
-	return o.Flush()
-}

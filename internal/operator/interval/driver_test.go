@@ -210,12 +210,12 @@ func TestJoinFunctionHasStateAndHooks(t *testing.T) {
 }
 
 func TestErrorOfTheJoinFunctionEndsTheSearch(t *testing.T) {
-	op := wordJoin(t, Config{Bounds: Bounds{-5, 5}}, func(rt *process.Runtime) process.JoinFunction[string, string, string] {
+	op := wordJoin(t, Config{Bounds: Bounds{-1, 1}}, func(rt *process.Runtime) process.JoinFunction[string, string, string] {
 		return &pairCounter{seen: state.NewValue[int64](rt, "seen"), closed: new(int)}
 	})
 	kit.Open(t, op)
-	kit.Must(t, op.Inputs()[1].Push(kit.Run(t, []int64{3, 4}, "bad", "b")))
-	err := op.Inputs()[0].Push(kit.Run(t, []int64{3}, "b"))
+	kit.Must(t, op.Inputs()[1].Push(kit.Run(t, []int64{3, 4}, "bad", "b"))) // in two buckets
+	err := op.Inputs()[0].Push(kit.Run(t, []int64{4}, "b"))
 	if err == nil || err.Error() != "a bad word" {
 		t.Errorf("got %v", err)
 	}

@@ -69,7 +69,7 @@ func (m *matcher) accept(input int, r *frame.Run, i int) error {
 		return fmt.Errorf("join an element of the %s stream: %w", [2]string{"left", "right"}[input], errNoTime)
 	}
 	services := m.keys.Services()
-	if now := services.Watermark(); now != frame.MinWatermark && t < now {
+	if t < services.Watermark() { // before the first watermark nothing is
 		return m.reject(input, r, i)
 	}
 	m.keys.Current().Index = i
