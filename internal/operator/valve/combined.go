@@ -1,8 +1,6 @@
 package valve
 
 import (
-	"fmt"
-
 	"github.com/flott-dev/flott/internal/frame"
 )
 
@@ -42,19 +40,7 @@ func NewCombined(inputs int, rule Rule) *Combined {
 }
 
 // Step takes a watermark, idleness or end mark of an input. Other kinds are not for it.
-func (c *Combined) Step(in int, m frame.Mark) Actions {
-	switch m.Kind {
-	case frame.Watermark:
-		return c.Watermark(in, m.Value)
-	case frame.Idle:
-		return c.Idle(in)
-	case frame.Active:
-		return c.Active(in)
-	case frame.End:
-		return c.End(in)
-	}
-	panic(fmt.Sprintf("valve: a %v is not for the combination of inputs", m.Kind))
-}
+func (c *Combined) Step(in int, m frame.Mark) Actions { return step(c, in, m) }
 
 // Watermark takes an input's watermark. One of an idle input is ignored (active is said first), except
 // frame.MaxWatermark.

@@ -28,8 +28,6 @@
 package valve
 
 import (
-	"fmt"
-
 	"github.com/flott-dev/flott/internal/frame"
 )
 
@@ -91,19 +89,7 @@ func New(channels int) *Valve {
 }
 
 // Step takes a watermark, idleness or end mark of a channel. Other kinds are not the valve's.
-func (v *Valve) Step(ch int, m frame.Mark) Actions {
-	switch m.Kind {
-	case frame.Watermark:
-		return v.Watermark(ch, m.Value)
-	case frame.Idle:
-		return v.Idle(ch)
-	case frame.Active:
-		return v.Active(ch)
-	case frame.End:
-		return v.End(ch)
-	}
-	panic(fmt.Sprintf("valve: a %v is not for the valve", m.Kind))
-}
+func (v *Valve) Step(ch int, m frame.Mark) Actions { return step(v, ch, m) }
 
 // Watermark takes a channel's watermark. One of an idle channel is ignored (the sender says active first), except
 // frame.MaxWatermark.
