@@ -278,25 +278,9 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 			return &keyedAdder{sum: state.NewValue[int64](rt, "sum")}
 		}),
 	} {
-		rt := kit.Runtime()
-		kit.Must(t, op.Output("").Connect(kit.Null{Of: typ}, rt))
-		kit.Must(t, op.Open(rt))
-		xs, times := make([]int64, 512), make([]int64, 512)
-		for i := range xs {
-			xs[i], times[i] = int64(i), int64(i)
-		}
-		a, b := kit.Run(t, times, xs...), kit.Run(t, nil, xs...)
-		b.Shared = true
-		ins := op.Inputs()
-		push := func() {
-			kit.Must(t, ins[0].Push(a))
-			kit.Must(t, ins[1].Push(b))
-		}
-		push()
-		if got := testing.AllocsPerRun(20, push); got != 0 {
-			t.Errorf("%s: %v allocations per two runs of 512", name, got)
-		}
-		kit.Must(t, op.Close())
+		a, b := kit.Run(t, kit.Numbers(512), kit.Numbers(512)...), kit.Run(t, nil, kit.Numbers(512)...)
+		a.Shared, b.Shared = true, true
+		kit.AllocatesNothing(t, name, op, a, b)
 	}
 }
 

@@ -304,17 +304,8 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 		"flat map seq": FlatMapSeq(typ, typ, func(int64) iter.Seq[int64] { return one }),
 		"split":        Split(typ, []Selection{{Tag: "a", Names: []string{"a"}}}, func(int64) []string { return nil }),
 	} {
-		rt := kit.Runtime()
-		kit.Must(t, op.Output("").Connect(kit.Null{Of: typ}, rt))
-		kit.Must(t, op.Open(rt))
 		r := kit.Run(t, kit.Numbers(512), kit.Numbers(512)...)
 		r.Shared = true
-		in := op.Inputs()[0]
-		push := func() { kit.Must(t, in.Push(r)) }
-		push()
-		if got := testing.AllocsPerRun(20, push); got != 0 {
-			t.Errorf("%s: %v allocations per run of 512", name, got)
-		}
-		kit.Must(t, op.Close())
+		kit.AllocatesNothing(t, name, op, r)
 	}
 }

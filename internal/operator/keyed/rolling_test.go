@@ -400,21 +400,12 @@ func TestErrorsOfStateAndConsumersComeBack(t *testing.T) {
 
 func TestSteadyStateAllocatesNothing(t *testing.T) {
 	for name, op := range every(t, numberKey(t)) {
-		rt := kit.Runtime()
-		kit.Must(t, op.Output("").Connect(kit.Null{Of: op.Output("").Type}, rt))
-		kit.Must(t, op.Open(rt))
 		xs := make([]float64, 512)
 		for i := range xs {
 			xs[i] = float64(i % 100)
 		}
 		r := kit.Run(t, kit.Numbers(512), xs...)
 		r.Shared = true
-		in := op.Inputs()[0]
-		push := func() { kit.Must(t, in.Push(r)) }
-		push()
-		if got := testing.AllocsPerRun(20, push); got != 0 {
-			t.Errorf("%s: %v allocations per run of 512", name, got)
-		}
-		kit.Must(t, op.Close())
+		kit.AllocatesNothing(t, name, op, r)
 	}
 }

@@ -136,6 +136,28 @@ func text(r *frame.Run) string {
 	return fmt.Sprint(elements, " at ", r.Times)
 }
 
+// AllocatesNothing opens an operator and pushes a run into each of its inputs, again and again: after the first time that
+// must not allocate. The runs should be shared, so that they stay as they are.
+func AllocatesNothing(t testing.TB, name string, op operator.Operator, runs ...*frame.Run) {
+	t.Helper()
+	rt := Runtime()
+	if out := op.Output(""); out != nil {
+		Must(t, out.Connect(Null{Of: out.Type}, rt))
+	}
+	Must(t, op.Open(rt))
+	inputs := op.Inputs()
+	push := func() {
+		for i, r := range runs {
+			Must(t, inputs[i].Push(r))
+		}
+	}
+	push()
+	if got := testing.AllocsPerRun(20, push); got != 0 {
+		t.Errorf("%s: %v allocations per push", name, got)
+	}
+	Must(t, op.Close())
+}
+
 // Numbers are 0 ... n-1.
 func Numbers(n int) []int64 {
 	xs := make([]int64, n)

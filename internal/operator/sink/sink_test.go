@@ -212,10 +212,6 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 			return nil
 		}),
 	} {
-		open(t, op)
-		in, r := op.Inputs()[0], kit.Run(t, kit.Numbers(512), kit.Numbers(512)...)
-		if got := testing.AllocsPerRun(20, func() { kit.Must(t, in.Push(r)) }); got != 0 {
-			t.Errorf("%s: %v allocations per run of 512", name, got)
-		}
+		kit.AllocatesNothing(t, name, op, kit.Run(t, kit.Numbers(512), kit.Numbers(512)...))
 	}
 }
