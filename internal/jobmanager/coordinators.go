@@ -2,8 +2,11 @@ package jobmanager
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/flott-dev/flott/internal/operator"
@@ -29,6 +32,7 @@ type coordinator struct {
 	vertex      int
 	node        int
 	attempt     *taskmanager.Attempt
+	busy        atomic.Int32 // its goroutines
 
 	mu    sync.Mutex
 	calls []func() error
@@ -62,17 +66,36 @@ func (cs *coordinators) fromSubtask(vertex, subtask, node int, event []byte) {
 func (cs *coordinators) start(a *taskmanager.Attempt) {
 	for _, c := range cs.all {
 		c.attempt = a
-		cs.group.Go(c.run)
+		c.spawn(c.run)
 	}
 }
 
-// stop ends all coordinators and waits for them.
-func (cs *coordinators) stop() {
-	cs.cancel()
-	cs.group.Wait()
+// unfinished names the coordinators that have goroutines.
+func (cs *coordinators) unfinished() []string {
+	var names []string
+	for _, c := range cs.all {
+		if c.busy.Load() != 0 {
+			names = append(names, fmt.Sprintf("the coordinator of %q", c.name))
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
+// spawn starts a goroutine that the end of the attempt waits for.
+func (c *coordinator) spawn(f func()) {
+	c.busy.Add(1)
+	c.owner.group.Go(func() {
+		defer c.busy.Add(-1)
+		f()
+	})
+}
+
+// fail reports a failure, except that a coordinator gave up because the attempt is over.
 func (c *coordinator) fail(err error) {
+	if c.owner.ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return
+	}
 	select {
 	case c.owner.failed <- fmt.Errorf("coordinate %q: %w", c.name, err):
 	default:
@@ -110,6 +133,9 @@ func (c *coordinator) run() {
 		case <-c.owner.ctx.Done():
 			return
 		}
+		if c.owner.ctx.Err() != nil {
+			return
+		}
 		c.mu.Lock()
 		calls := c.calls
 		c.calls = nil
@@ -141,7 +167,7 @@ func (c *coordinator) Send(subtask int, event []byte) {
 
 // Do implements operator.CoordinatorContext.
 func (c *coordinator) Do(every int64, work func(context.Context) error, done func(error)) {
-	c.owner.group.Go(func() {
+	c.spawn(func() {
 		for {
 			err := work(c.owner.ctx)
 			c.post(func() error {

@@ -70,12 +70,6 @@ func (j *Job) Status() Status {
 	return j.status
 }
 
-func (j *Job) set(s Status) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.status = s
-}
-
 // Cancel ends the job; Wait tells when.
 func (j *Job) Cancel() {
 	j.mu.Lock()
@@ -111,21 +105,9 @@ func (j *Job) Attempt() *taskmanager.Attempt {
 
 func (j *Job) run(ctx context.Context) {
 	defer j.cancel()
-	var err error
-	for number := 0; ; number++ {
-		err = j.runAttempt(ctx, number)
-		if err == nil || ctx.Err() != nil {
-			break
-		}
-		again, delay := j.restart.Failed(j.opt.Clock.Millis())
-		var stuck *StuckError
-		if !again || errors.As(err, &stuck) {
-			break
-		}
-		j.set(Restarting)
-		if !pause(ctx, delay) {
-			break
-		}
+	err := j.prepare()
+	if err == nil {
+		err = j.runAttempts(ctx)
 	}
 	status := Finished
 	if err != nil {
@@ -140,16 +122,35 @@ func (j *Job) run(ctx context.Context) {
 	close(j.done)
 }
 
+// runAttempts runs attempts as long as the restart strategy wants.
+func (j *Job) runAttempts(ctx context.Context) error {
+	for number := 0; ; number++ {
+		err := j.runAttempt(ctx, number)
+		var stuck *StuckError
+		if err == nil || ctx.Err() != nil || errors.As(err, &stuck) {
+			return err
+		}
+		again, delay := j.restart.Failed(j.opt.Clock.Millis())
+		if !again {
+			return err
+		}
+		j.restarting()
+		if !pause(ctx, delay) {
+			return fmt.Errorf("%w, before a restart after: %w", canceled(ctx), err)
+		}
+	}
+}
+
 func pause(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):
-		return true
+		return ctx.Err() == nil
 	case <-ctx.Done():
 		return false
 	}
 }
 
-// prepare lets sinks look at their targets before anything is written.
+// prepare lets sinks look at their targets before anything is written. A target that is not fit is no reason for a restart.
 func (j *Job) prepare() error {
 	for _, v := range j.job.Graph.Vertices {
 		for _, n := range v.Nodes {
@@ -166,11 +167,6 @@ func (j *Job) prepare() error {
 
 // runAttempt runs all tasks once. The first failure cancels the others and is the attempt's error.
 func (j *Job) runAttempt(ctx context.Context, number int) error {
-	if number == 0 {
-		if err := j.prepare(); err != nil {
-			return err
-		}
-	}
 	n := 0
 	for _, v := range j.job.Graph.Vertices {
 		n += len(v.Subtasks)
@@ -179,6 +175,7 @@ func (j *Job) runAttempt(ctx context.Context, number int) error {
 	coords := newCoordinators(ctx, j.job.Graph)
 	attempt, err := taskmanager.Deploy(ctx, j.job, number, j.opt, coords.fromSubtask, func(e taskmanager.Ended) { ended <- e })
 	if err != nil {
+		coords.cancel()
 		return err
 	}
 	j.mu.Lock()
@@ -189,8 +186,12 @@ func (j *Job) runAttempt(ctx context.Context, number int) error {
 	j.mu.Unlock()
 	coords.start(attempt)
 	err = j.watch(ctx, attempt, coords, ended, n)
-	coords.stop()
-	return err
+	coords.cancel()
+	var stuck *StuckError
+	if errors.As(err, &stuck) {
+		return err
+	}
+	return j.settle(attempt, coords, err)
 }
 
 // watch waits for n tasks to end.
@@ -234,21 +235,39 @@ func (j *Job) watch(ctx context.Context, attempt *taskmanager.Attempt, coords *c
 	if first == nil && cut { // all tasks noticed the cancellation before this loop did
 		first = canceled(ctx)
 	}
-	return j.settle(attempt, first)
+	return first
 }
 
-// settle waits for the goroutines that the tasks have started (function sources, async calls).
-func (j *Job) settle(attempt *taskmanager.Attempt, first error) error {
-	settled := make(chan struct{})
-	go func() {
-		attempt.Wait()
-		close(settled)
-	}()
-	select {
-	case <-settled:
+// settle waits for the goroutines that the tasks have started (function sources, async calls) and for the coordinators.
+// What went wrong with these last, or while they were closed, is the attempt's error if there is no other.
+func (j *Job) settle(attempt *taskmanager.Attempt, coords *coordinators, first error) error {
+	limit := time.After(CancelTimeout)
+	for _, part := range []struct {
+		wait func()
+		name func() []string
+	}{
+		{attempt.Wait, func() []string { return []string{"a goroutine of a source or async function"} }},
+		{coords.group.Wait, coords.unfinished},
+	} {
+		settled := make(chan struct{})
+		go func() {
+			part.wait()
+			close(settled)
+		}()
+		select {
+		case <-settled:
+		case <-limit:
+			return &StuckError{After: CancelTimeout, Tasks: part.name(), Cause: first, Stack: allStacks()}
+		}
+	}
+	if first != nil {
 		return first
-	case <-time.After(CancelTimeout):
-		return &StuckError{After: CancelTimeout, Tasks: []string{"a goroutine of a source or async function"}, Cause: first, Stack: allStacks()}
+	}
+	select {
+	case err := <-coords.failed:
+		return err
+	default:
+		return nil
 	}
 }
 
@@ -260,6 +279,14 @@ func canceled(ctx context.Context) error {
 // error counts as cancelled once the job is being ended.
 func isCancellation(err error, ending bool) bool {
 	return err == nil || errors.Is(err, exchange.ErrCancelled) || ending && errors.Is(err, context.Canceled)
+}
+
+func (j *Job) restarting() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.status != Cancelling {
+		j.status = Restarting
+	}
 }
 
 func (j *Job) failing() {
@@ -274,14 +301,18 @@ func (j *Job) failing() {
 type StuckError struct {
 	After time.Duration
 	Tasks []string // the subtasks that have not ended: chain of operators and number
-	Cause error    // why the job was being ended
+	Cause error    // why the job was being ended; nil at a good end
 	Stack []byte   // of all goroutines
 }
 
 // Error names what was waited for.
 func (e *StuckError) Error() string {
-	return fmt.Sprintf("user code ignored the end of its context for %v in %s, after: %v\n%s",
-		e.After, strings.Join(e.Tasks, ", "), e.Cause, e.Stack)
+	why := "the end of all tasks"
+	if e.Cause != nil {
+		why = e.Cause.Error()
+	}
+	return fmt.Sprintf("user code ignored the end of its context for %v in %s, after: %s\n%s",
+		e.After, strings.Join(e.Tasks, ", "), why, e.Stack)
 }
 
 // Unwrap is why the job was being ended.
