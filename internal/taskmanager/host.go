@@ -102,8 +102,13 @@ func (h *Host) GlobalParameter(name string) (string, bool) {
 	return v, ok
 }
 
-// Post implements process.Host.
-func (h *Host) Post(f func() error) { h.rt.Mailbox.Post(f) }
+// Post implements process.Host. The letter is opened in the operator's name.
+func (h *Host) Post(f func() error) {
+	h.rt.Mailbox.Post(func() error {
+		h.rt.At = h.rt
+		return f()
+	})
+}
 
 // Go implements process.Host.
 func (h *Host) Go(f func()) { h.rt.Spawn.Go(f) }
