@@ -100,16 +100,16 @@ func (x *Execution) Accumulators() (map[string]any, error) {
 	return out, nil
 }
 
-// PlanJSON is the plan of what was built so far in the shape of Flink's plan JSON.
+// PlanJSON is the plan of what was built so far in the shape of Flink's plan JSON. A program with mistakes has none.
 func (e *Env) PlanJSON() (string, error) {
-	g, err := e.Graph("job")
+	jg, err := e.Plan("job")
 	if err != nil {
 		return "", err
 	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetIndent("", "  ")
-	if err := enc.Encode(plan.NewStreamPlan(g)); err != nil {
+	if err := enc.Encode(plan.NewStreamPlan(jg.Graph)); err != nil {
 		return "", fmt.Errorf("encode the plan: %w", err)
 	}
 	return b.String(), nil
