@@ -14,7 +14,8 @@ import (
 type reactive struct {
 	all    []*reactor
 	byNode map[[2]int]*reactor
-	err    error // the first of their calls
+	fail   func(error) // takes what goes wrong in their calls
+	broken bool        // something has
 }
 
 // reactor is one coordinator and its way to the subtasks.
@@ -28,8 +29,8 @@ type reactor struct {
 	attempt     *taskmanager.Attempt
 }
 
-func newReactive(ctx context.Context, g *plan.JobGraph) (*reactive, error) {
-	cs := &reactive{byNode: map[[2]int]*reactor{}}
+func newReactive(ctx context.Context, g *plan.JobGraph, fail func(error)) (*reactive, error) {
+	cs := &reactive{byNode: map[[2]int]*reactor{}, fail: fail}
 	for _, v := range g.Vertices {
 		for _, n := range v.Nodes {
 			if n.Node.NewCoordinator == nil {
@@ -59,19 +60,21 @@ func (cs *reactive) start(a *taskmanager.Attempt) error {
 
 func (cs *reactive) fromSubtask(vertex, subtask, node int, event []byte) {
 	c := cs.byNode[[2]int{vertex, node}]
-	if c == nil || cs.err != nil {
+	if c == nil || cs.broken {
 		return
 	}
 	if err := c.Handle(subtask, event); err != nil {
-		cs.err = fmt.Errorf("coordinate %q: %w", c.name, err)
-		c.attempt.Cancel()
+		cs.broken = true
+		cs.fail(fmt.Errorf("coordinate %q: %w", c.name, err))
 	}
 }
 
 func (cs *reactive) close() error {
-	errs := []error{cs.err}
+	var errs []error
 	for _, c := range cs.all {
-		errs = append(errs, c.Close())
+		if err := c.Close(); err != nil {
+			errs = append(errs, fmt.Errorf("coordinate %q: close: %w", c.name, err))
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -14,46 +14,62 @@ import (
 
 // Simulate runs what was built so far on the calling goroutine: the real operators, tasks and exchange under a seeded
 // scheduler and a clock that moves only when everybody waits. The trace says which subtask went on at each step: the same
-// seed gives the same trace and the same results. Sources with an enumerator need goroutines and are refused.
+// seed gives the same trace and the same results. Sources with an enumerator need goroutines and are refused; an operator
+// that starts a goroutine fails.
 func (e *Env) Simulate(ctx context.Context, name string, seed uint64) (trace string, err error) {
 	jg, err := e.Plan(name)
 	e.graph, e.mistakes = &graph.Graph{}, nil
 	if err != nil {
 		return "", fmt.Errorf("build job %q: %w", name, err)
 	}
-	coords, err := newReactive(ctx, jg)
+	r := rehearsal{}
+	coords, err := newReactive(ctx, jg, r.fail)
 	if err != nil {
 		return "", fmt.Errorf("simulate job %q: %w", name, err)
 	}
 	c := clock.NewManual(0)
 	sim := host.NewSimulation(seed, c)
-	opt := taskmanager.Options{Threads: sim, Clock: c, Memory: e.memory(), Backend: e.backend(), Isolated: e.Settings.Isolated}
-	var attempt *taskmanager.Attempt
-	var failure error
-	ended := func(t taskmanager.Ended) {
-		if t.Err == nil || failure != nil && errors.Is(t.Err, exchange.ErrCancelled) {
-			return
-		}
-		if failure == nil {
-			failure = t.Err
-			attempt.Cancel()
-		}
+	opt := taskmanager.Options{
+		Threads: sim, Clock: c, Memory: e.memory(), Backend: e.backend(), Isolated: e.Settings.Isolated, NoGoroutines: true,
 	}
-	attempt, err = taskmanager.Deploy(ctx, e.job(jg, name), 0, opt, coords.fromSubtask, ended)
+	r.attempt, err = taskmanager.Deploy(ctx, e.job(jg, name), 0, opt, coords.fromSubtask, func(t taskmanager.Ended) { r.fail(t.Err) })
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("simulate job %q: %w", name, err)
 	}
-	if err := coords.start(attempt); err != nil {
-		return "", err
-	}
-	if err := sim.Run(); err != nil && failure == nil {
-		failure = err
-	}
-	if err := coords.close(); failure == nil {
-		failure = err
-	}
-	if failure != nil {
-		return sim.Trace(), fmt.Errorf("simulate job %q with seed %d: %w", name, seed, failure)
+	r.run(sim, coords)
+	if r.failure != nil {
+		return sim.Trace(), fmt.Errorf("simulate job %q with seed %d: %w", name, seed, r.failure)
 	}
 	return sim.Trace(), nil
+}
+
+// rehearsal is one simulated attempt.
+type rehearsal struct {
+	attempt *taskmanager.Attempt
+	failure error // the first that is no mere consequence
+}
+
+// fail ends all tasks. A cancelled task follows from another failure, which may be told later.
+func (r *rehearsal) fail(err error) {
+	if err == nil {
+		return
+	}
+	if r.failure == nil || errors.Is(r.failure, exchange.ErrCancelled) {
+		r.failure = err
+	}
+	r.attempt.Cancel()
+}
+
+// run runs all tasks to their end; what was opened is closed, after a deadlock, too.
+func (r *rehearsal) run(sim *host.Simulation, coords *reactive) {
+	r.fail(coords.start(r.attempt))
+	err := sim.Run()
+	if err != nil {
+		r.fail(err)
+		err = sim.Run() // everybody was woken to be cancelled
+	}
+	if err == nil {
+		r.attempt.Wait()
+	}
+	r.fail(coords.close())
 }

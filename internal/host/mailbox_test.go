@@ -149,3 +149,15 @@ func TestSpawnerWaitsForAllItsGoroutines(t *testing.T) {
 		}
 	})
 }
+
+func TestSpawnerRefusesInTheSimulation(t *testing.T) {
+	s := Spawner{Refuse: true}
+	defer func() {
+		if p := recover(); p != ErrNoGoroutines {
+			t.Errorf("panic %v", p)
+		}
+		s.Wait() // for nobody
+	}()
+	s.Go(func() { t.Error("started") })
+	t.Error("not refused")
+}

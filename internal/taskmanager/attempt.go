@@ -27,6 +27,8 @@ type Options struct {
 	FrameBudget int
 	// Isolated makes every edge encode and decode its elements, as between processes.
 	Isolated bool
+	// NoGoroutines makes operators fail that start goroutines, as in a simulation.
+	NoGoroutines bool
 }
 
 // Job is what the attempts of a job have in common.
@@ -99,6 +101,7 @@ func Deploy(ctx context.Context, job *Job, number int, opt Options, toCoordinato
 		job: job, opt: opt, attempt: &Attempt{Number: number, cancel: cancel}, ctx: ctx,
 		channels: map[channelKey]*exchange.Channel{}, toJob: toCoordinator,
 	}
+	b.attempt.spawn.Refuse = opt.NoGoroutines
 	for _, v := range job.Graph.Vertices {
 		for _, st := range v.Subtasks {
 			if err := b.build(v, st); err != nil {
