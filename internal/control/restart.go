@@ -64,7 +64,7 @@ func (e *ExponentialDelay) Failed(now int64) (bool, time.Duration) {
 	if e.delay == 0 || now-e.last >= e.Reset.Milliseconds() {
 		e.delay = e.Initial
 	} else {
-		e.delay = min(e.Max, time.Duration(float64(e.delay)*e.Factor))
+		e.delay = time.Duration(min(float64(e.Max), float64(e.delay)*e.Factor)) // a product may be too long for a Duration
 	}
 	e.last = now
 	return true, e.delay

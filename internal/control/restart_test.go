@@ -54,3 +54,43 @@ func TestExponentialDelayGrowsAndStartsOver(t *testing.T) {
 		}
 	}
 }
+
+func TestDelaysAreThoseOfTheStrategy(t *testing.T) {
+	for name, c := range map[string]struct {
+		r    Restart
+		want []time.Duration // of failures a second apart
+	}{
+		"none":                        {NoRestart{}, []time.Duration{0, 0}},
+		"fixed":                       {&FixedDelay{Attempts: 5, Delay: 3 * time.Second}, []time.Duration{3 * time.Second, 3 * time.Second}},
+		"rate":                        {&FailureRate{Max: 5, Interval: time.Minute, Delay: 2 * time.Second}, []time.Duration{2 * time.Second, 2 * time.Second}},
+		"exponential":                 {&ExponentialDelay{Initial: 2, Max: 100, Reset: time.Minute, Factor: 1.5}, []time.Duration{2, 3, 4, 6, 9, 13}},
+		"a factor of one":             {&ExponentialDelay{Initial: 5, Max: 100, Reset: time.Minute, Factor: 1}, []time.Duration{5, 5, 5}},
+		"products beyond a Duration":  {&ExponentialDelay{Initial: time.Hour, Max: 100 * time.Hour, Reset: time.Minute, Factor: 1e9}, []time.Duration{time.Hour, 100 * time.Hour, 100 * time.Hour}},
+		"a failure after a calm time": {&ExponentialDelay{Initial: 1, Max: 100, Reset: time.Second, Factor: 10}, []time.Duration{1, 1, 1}},
+	} {
+		for i, want := range c.want {
+			if _, delay := c.r.Failed(int64(i) * 1000); delay != want {
+				t.Errorf("%s: failure %d is followed by a delay of %v, want %v", name, i+1, delay, want)
+			}
+		}
+	}
+}
+
+func TestExponentialDelayStartsOverExactlyAfterTheCalmStretch(t *testing.T) {
+	for calm, want := range map[int64]time.Duration{59_999: 10, 60_000: 1} {
+		e := &ExponentialDelay{Initial: 1, Max: 100, Reset: time.Minute, Factor: 10}
+		e.Failed(0)
+		if again, delay := e.Failed(calm); !again || delay != want {
+			t.Errorf("a failure after %d ms: %v, %v, want %v", calm, again, delay, want)
+		}
+	}
+}
+
+func TestNoRestartEndsWithTheFirstFailure(t *testing.T) {
+	if again, _ := (NoRestart{}).Failed(0); again {
+		t.Error("it restarts")
+	}
+	if again, _ := (&FixedDelay{}).Failed(0); again {
+		t.Error("no attempts are allowed, and it restarts")
+	}
+}
