@@ -104,6 +104,11 @@ func TestCountersOfAChain(t *testing.T) {
 	b, es := chain(t, 3)
 	b.send(0, 1, 2, 3, watermark(9), mark(frame.End))
 	b.build().scope.RunLen = 2
+	for i, e := range es {
+		if e.out.EventTime.Load() != frame.MinWatermark {
+			t.Errorf("operator %d has the watermark %d before it is opened", i, e.out.EventTime.Load())
+		}
+	}
 	if err := b.run(); err != nil {
 		t.Fatal(err)
 	}

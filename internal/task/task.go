@@ -93,7 +93,11 @@ func New(d Deployment) (*Task, error) {
 		return err
 	}
 	for _, n := range d.Vertex.Nodes {
-		t.ops = append(t.ops, n.Node.New())
+		op := n.Node.New()
+		if out := op.Output(""); out != nil { // metrics read it before the operator is opened
+			out.EventTime.Store(frame.MinWatermark)
+		}
+		t.ops = append(t.ops, op)
 		t.rts = append(t.rts, d.Runtime(n, t.scope))
 	}
 	t.scope.At = t.rts[0]
