@@ -36,6 +36,7 @@ type taker struct {
 	typ    *frame.Type
 	scope  *Scope
 	runs   [][]int64
+	times  [][]int64
 	shared []bool
 	at     []*Runtime
 	marks  []frame.Mark
@@ -47,6 +48,7 @@ func (k *taker) Type() *frame.Type { return k.typ }
 
 func (k *taker) Push(r *frame.Run) error {
 	k.runs = append(k.runs, slices.Clone(frame.Values[int64](r)))
+	k.times = append(k.times, slices.Clone(r.Times))
 	k.shared = append(k.shared, r.Shared)
 	k.at = append(k.at, k.scope.At)
 	if k.short && !r.Shared {
