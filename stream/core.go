@@ -2,6 +2,7 @@ package stream
 
 import (
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/flott-dev/flott/internal/env"
@@ -106,6 +107,14 @@ func (c *core) union(others []*core) *core {
 		d.from = append(d.from, o.from...)
 	}
 	return d
+}
+
+// refuseCommitting finds a sink whose commits nobody would call. Its committables' type is not known here, so it is known
+// by its method.
+func (c *core) refuseCommitting(sink any) {
+	if _, ok := reflect.TypeOf(sink).MethodByName("Committer"); ok {
+		c.env.report(fmt.Errorf("operator %q: a %T commits in two phases: write to it with CommitTo", c.node.Name, sink))
+	}
 }
 
 // inspect asks a connector what is wrong with it now, and lets it look at its target before the job runs.

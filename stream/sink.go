@@ -34,10 +34,21 @@ func (s *Stream[T]) AddSink[E connector.ElementContext](f func(ctx context.Conte
 	})
 }
 
-// SinkTo writes the stream with a connector's sink.
+// SinkTo writes the stream with a connector's sink. One that commits in two phases goes to CommitTo: here it is a mistake.
 func (s *Stream[T]) SinkTo[W connector.Sink[T]](w W) *Sink {
 	typ := s.c.typ
 	out := s.c.sink("Writer", func() operator.Operator { return sink.Writer[T](typ, w) })
+	out.c.inspect(w)
+	out.c.refuseCommitting(w)
+	return out
+}
+
+// CommitTo writes the stream with a sink that commits in two phases: each subtask commits what its writer has prepared at
+// the end of its input, with up to ten tries where the committer says that another one may help (connector.ErrRetry). A
+// subtask that fails or is cancelled before commits nothing; what another one has committed by then stays.
+func (s *Stream[T]) CommitTo[C any](w connector.CommittingSink[T, C]) *Sink {
+	typ := s.c.typ
+	out := s.c.sink("Committing Writer", func() operator.Operator { return sink.Committing(typ, w) })
 	out.c.inspect(w)
 	return out
 }

@@ -103,6 +103,9 @@ func (t *Task) allEnded() bool {
 
 // endSource ends a source's stream: the last watermark, then the end.
 func (t *Task) endSource() error {
+	if t.d.Ctx.Err() != nil { // neither end-of-input nor last watermark when the task is cancelled
+		return exchange.ErrCancelled
+	}
 	out := t.ops[0].Output("")
 	if f, ok := t.ops[0].(operator.Finisher); ok {
 		if err := f.Finish(); err != nil {
