@@ -40,6 +40,12 @@ func (p *Panic) Unwrap() error {
 	return err
 }
 
+// ErrGoexit is the cause of a failure that was an end of the subtask's goroutine.
+var ErrGoexit = errors.New("the function called runtime.Goexit (t.Fatal and t.Skip of a test do)")
+
+// Abandoned is the failure of a task whose Run did not return.
+func (t *Task) Abandoned() error { return t.failure(ErrGoexit) }
+
 func panicError(v any) error { return &Panic{Value: v, Stack: debug.Stack()} }
 
 // failure names the operator at work, or the one that was when a link handed up the error.

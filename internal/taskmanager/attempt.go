@@ -189,8 +189,16 @@ func (a *Attempt) start(threads host.Threads, ended func(Ended)) {
 	for _, s := range a.Tasks {
 		threads.Start(s.task.Waiter(), func() {
 			defer a.group.Done()
-			err := s.task.Run()
-			ended(Ended{Vertex: s.Vertex.Index, Subtask: s.Index, Err: err})
+			returned := false
+			var err error
+			defer func() { // runs also when user code ends the goroutine, as t.Fatal does in a test
+				if !returned {
+					err = s.task.Abandoned()
+				}
+				ended(Ended{Vertex: s.Vertex.Index, Subtask: s.Index, Err: err})
+			}()
+			err = s.task.Run()
+			returned = true
 		})
 	}
 }

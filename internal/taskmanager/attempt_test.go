@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -491,5 +492,27 @@ func TestFramesOfAWriterShareABudget(t *testing.T) {
 		if cl.opt.Memory.Used() != 0 {
 			t.Errorf("%d bytes are left", cl.opt.Memory.Used())
 		}
+	}
+}
+
+// A function that ends its goroutine, as t.Fatal does, must not leave the job waiting for ever.
+func TestTaskThatLosesItsGoroutineHasFailed(t *testing.T) {
+	cl := newCluster(t)
+	sent := false
+	src := cl.add("source", 1, hooks{poll: func(_ *operator.Runtime, out *operator.Output) (operator.Status, error) {
+		if sent {
+			return operator.Nothing, nil
+		}
+		sent = true
+		return operator.More, emit(out, 1)
+	}}, nil, nil)
+	cl.add("checking", 1, hooks{push: func(*operator.Runtime, []int64) error {
+		runtime.Goexit()
+		return nil
+	}}, src, nil)
+	cl.run()
+	var e *task.Error
+	if !errors.As(cl.ended[0].Err, &e) || e.Operator != "checking" || !errors.Is(e, task.ErrGoexit) {
+		t.Errorf("ended with %v", cl.ended[0].Err)
 	}
 }
