@@ -1,6 +1,7 @@
 package task
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -458,4 +459,22 @@ func TestShortRunsAreNotFollowedByService(t *testing.T) {
 		}
 		b.wants(want...)
 	}
+}
+
+// A source that gives up because its task is cancelled has not come to its end: nobody downstream may think so.
+func TestCancelledSourceDoesNotEndItsStream(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	sink := newEcho(t, "sink", 1)
+	w := newWell(t)
+	b := newBench(t, nil, w, sink)
+	sink.b, b.dep.Ctx = b, ctx
+	w.finish = func() error { b.note("finish"); return nil }
+	w.polls = []func() (operator.Status, error){w.emits(operator.More, 1), func() (operator.Status, error) {
+		cancel()
+		return operator.Done, nil
+	}}
+	if err := b.run(); err != exchange.ErrCancelled {
+		t.Errorf("got %v", err)
+	}
+	b.wants("sink [1]")
 }
