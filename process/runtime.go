@@ -24,7 +24,8 @@ type Host interface {
 	CachedFile(name string) (string, error)
 	// GlobalParameter is a job parameter set on the environment.
 	GlobalParameter(name string) (string, bool)
-	// Report records a mistake of the user's constructor; the task fails with it before the first element.
+	// Report records a mistake of the user's constructor; the task fails with it before the first element, or soon if the
+	// constructor has returned.
 	Report(err error)
 	// Post leaves work for the subtask's goroutine; any goroutine may call it.
 	Post(f func() error)

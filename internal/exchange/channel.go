@@ -99,7 +99,7 @@ func (c *Channel) Poll() *frame.Frame {
 	return f
 }
 
-// Len is the number of frames under way; for metrics, from any goroutine.
+// Len is the number of frames under way, as either end sees it.
 func (c *Channel) Len() int { return c.full.len() }
 
 // Return gives a received frame back for reuse. Consumer only.

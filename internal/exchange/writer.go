@@ -122,15 +122,6 @@ func (w *Writer) Pending() bool {
 	return false
 }
 
-// QueueUsage is the filled share of the channels' room, for metrics; any goroutine may call it.
-func (w *Writer) QueueUsage() float64 {
-	n := 0
-	for _, c := range w.channels {
-		n += c.Len()
-	}
-	return float64(n) / float64(Depth*max(1, len(w.channels)))
-}
-
 // frame is the open frame of channel c.
 func (w *Writer) frame(c int) (*frame.Frame, error) {
 	f := w.open[c]

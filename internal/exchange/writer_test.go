@@ -261,26 +261,6 @@ func TestBufferTimeoutOfZeroSendsEachRun(t *testing.T) {
 	}
 }
 
-func TestQueueUsageIsTheFilledShareOfAllChannels(t *testing.T) {
-	w, cs := rig(t, graph.Rebalance, 2, func(o *Options) { o.EachRun = true })
-	if w.QueueUsage() != 0 {
-		t.Errorf("an empty writer's queues are %v full", w.QueueUsage())
-	}
-	for range Depth {
-		push(t, w, 1, 2)
-	}
-	if w.QueueUsage() != 1 {
-		t.Errorf("full queues are %v full", w.QueueUsage())
-	}
-	drain(cs[0])
-	if w.QueueUsage() != 0.5 {
-		t.Errorf("one full and one empty queue are %v full", w.QueueUsage())
-	}
-	if empty := NewWriter(&graph.Partitioner{}, nil, Options{Type: int64Type(t)}); empty.QueueUsage() != 0 {
-		t.Error("a writer without channels uses them")
-	}
-}
-
 // note has memory behind it, and fails to encode when told to.
 type note struct {
 	Text []byte

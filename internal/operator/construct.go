@@ -16,6 +16,7 @@ type constructorHost struct {
 	store    statebackend.Store
 	run      *state.CurrentRun
 	mistakes []error
+	built    bool // the constructor has returned
 }
 
 func (h *constructorHost) BindTable(spec statebackend.TableSpec) *state.Cell {
@@ -29,13 +30,20 @@ func (h *constructorHost) BindTable(spec statebackend.TableSpec) *state.Cell {
 	return cell
 }
 
-func (h *constructorHost) Report(err error) { h.mistakes = append(h.mistakes, err) }
+func (h *constructorHost) Report(err error) {
+	if h.built {
+		h.Host.Report(err)
+		return
+	}
+	h.mistakes = append(h.mistakes, err)
+}
 
 // Construct calls a user's constructor with a runtime whose state lies in store (nil: not keyed) and follows run. The
 // constructor's mistakes come back together.
 func Construct[P any](rt *Runtime, store statebackend.Store, run *state.CurrentRun, constructor func(*process.Runtime) P) (P, error) {
 	h := &constructorHost{Host: rt.Host, store: store, run: run}
 	p := constructor(process.NewRuntime(h))
+	h.built = true
 	if len(h.mistakes) != 0 {
 		return p, fmt.Errorf("construct the function: %w", errors.Join(h.mistakes...))
 	}

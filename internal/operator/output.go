@@ -50,9 +50,6 @@ func (o *Output) Bind(owner *Runtime) {
 	}
 }
 
-// Connected reports whether anybody consumes the output.
-func (o *Output) Connected() bool { return len(o.links) != 0 }
-
 // Push hands a run to the consumers: read-only to all but the last. After an error Scope.At still names the operator
 // that failed.
 func (o *Output) Push(r *frame.Run) error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 	"sync"
 
 	"github.com/flott-dev/flott/internal/operator"
@@ -23,7 +22,6 @@ type Host struct {
 	mu           sync.Mutex
 	accumulators map[string]process.Accumulator
 	metrics      map[string]process.Metric
-	mistakes     []error
 }
 
 func newHost(job *Job, rt *operator.Runtime) *Host {
@@ -38,18 +36,9 @@ func (h *Host) BindTable(spec statebackend.TableSpec) *state.Cell {
 	return state.NewUnkeyedCell(spec.Name, &h.run)
 }
 
-// Report implements process.Host.
+// Report implements process.Host: the task fails. While the user's constructor runs, its driver collects the mistakes.
 func (h *Host) Report(err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.mistakes = append(h.mistakes, err)
-}
-
-// Mistakes are the reported ones; drivers look after the user's constructor.
-func (h *Host) Mistakes() []error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return slices.Clone(h.mistakes)
+	h.Post(func() error { return err })
 }
 
 // Info implements process.Host.

@@ -1,7 +1,6 @@
 package taskmanager
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -61,20 +60,6 @@ func TestAccumulatorsAndMetricsAreMadeOnce(t *testing.T) {
 	delete(metrics, "a") // the reader's own map
 	if len(h.Metrics()) != 1 {
 		t.Error("a reader can take a metric away")
-	}
-}
-
-func TestMistakesAreKept(t *testing.T) {
-	h := newTestHost()
-	first, second := errors.New("first"), errors.New("second")
-	if len(h.Mistakes()) != 0 {
-		t.Error("mistakes at the start")
-	}
-	h.Report(first)
-	kept := h.Mistakes()
-	h.Report(second)
-	if !slices.Equal(kept, []error{first}) || !slices.Equal(h.Mistakes(), []error{first, second}) {
-		t.Errorf("mistakes %v, then %v", kept, h.Mistakes())
 	}
 }
 

@@ -96,13 +96,6 @@ func (s *Service) AdvanceWatermark(t int64, fire Fire) error {
 	return s.queues[process.EventTime].fire(s.watermark, fire)
 }
 
-// Due reports whether AdvanceWatermark to the present watermark may have a timer to fire: true if there is one, nearly
-// always false if there is none. It is cheap enough to be asked after each run.
-func (s *Service) Due() bool {
-	at, ok := s.queues[process.EventTime].bound()
-	return ok && at <= s.watermark
-}
-
 // Count is the number of timers, over all keys.
 func (s *Service) Count(d process.Domain) int { return s.queues[d].live }
 
