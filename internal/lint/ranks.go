@@ -43,7 +43,11 @@ func Ranks() []Rank {
 		{"internal/operator/keyed", "F2", "drivers of keyed streams, whose keyer two-input drivers use as well"},
 		{"internal/operator/co", "F2", "drivers with two inputs"},
 		{"internal/operator/broadcast", "F2", "broadcast state: drivers with two inputs, one of them broadcast"},
+		{"internal/operator/windows", "F2", "what the drivers of windowed operators share: kernels and what they are told"},
 		{"internal/operator/interval", "F2", "interval joins: a driver with two inputs, keyed alike"},
+		{"internal/operator/windowing", "F2", "the general driver of windows, for one or two inputs"},
+		{"internal/operator/slices", "F2", "windows on a grid, kept in slices"},
+		{"internal/operator/sessions", "F2", "session windows with one accumulator each"},
 		{"internal/operator/*", "F2", "typed drivers, each alone: none imports another"},
 		{"internal/graph", "F2", "the logical graph: nodes hold constructors of operators"},
 
