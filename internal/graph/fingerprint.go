@@ -132,6 +132,8 @@ func (n *Node) facts(place map[*Node]int) []string {
 	}
 	f.add("stateful", n.Stateful)
 	f.add("yielding", n.Yielding)
+	f.add("timestamps", n.Timestamps)
+	f.add("needs timestamps", n.NeedsTimestamps)
 	f.add("output", typeName(n.Out))
 	for _, tag := range slices.Sorted(maps.Keys(n.Side)) {
 		f.add("side output "+strconv.Quote(tag), typeName(n.Side[tag]))

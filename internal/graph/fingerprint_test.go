@@ -52,6 +52,8 @@ func TestFingerprintNamesTheFirstDifference(t *testing.T) {
 		"timeout":      {func(g *Graph) { g.Nodes[1].BufferTimeout = &zero }, []string{"buffer timeout=unset here, buffer timeout=0s"}},
 		"stateful":     {func(g *Graph) { g.Nodes[1].Stateful = true }, []string{"stateful=true"}},
 		"yielding":     {func(g *Graph) { g.Nodes[1].Yielding = true }, []string{"yielding=true"}},
+		"timestamps":   {func(g *Graph) { g.Nodes[1].Timestamps = TimestampsNone }, []string{"timestamps=kept here, timestamps=none"}},
+		"event time":   {func(g *Graph) { g.Nodes[1].NeedsTimestamps = true }, []string{"needs timestamps=true"}},
 		"type":         {func(g *Graph) { g.Nodes[1].Out = typeOf[string](t) }, []string{"output=int here, output=string"}},
 		"key":          {func(g *Graph) { g.Nodes[1].Key = []*Key{keyOf[string](t)} }, []string{"key of input 0=string"}},
 		"edge":         {func(g *Graph) { g.Nodes[3].Inputs[0].From = g.Nodes[1] }, []string{"node 1, tag", "node 2, tag"}},

@@ -35,6 +35,19 @@ const (
 	IterationTail
 )
 
+// Timestamps says what a node does to the timestamps of elements.
+type Timestamps uint8
+
+const (
+	// TimestampsKept: elements come out with the timestamps that they came in with; of a source: they may have some. The
+	// default.
+	TimestampsKept Timestamps = iota
+	// TimestampsNone: nothing that the node emits has a timestamp.
+	TimestampsNone
+	// TimestampsGiven: the node gives timestamps, or may do so.
+	TimestampsGiven
+)
+
 // Unset is a number that the user has not given.
 const Unset = -1
 
@@ -56,6 +69,11 @@ type Node struct {
 	BufferTimeout  *time.Duration
 	Stateful       bool // gets a warning without a UID
 	Yielding       bool // processes its mailbox while it waits; never chained to a source
+
+	Timestamps Timestamps
+	// NeedsTimestamps refuses inputs whose elements certainly have no timestamps: the node works in event time. What it
+	// emits has timestamps.
+	NeedsTimestamps bool
 
 	Inputs []Edge
 	Key    []*Key      // by Edge.Input: the key of a keyed operator; nil entries and nil slice: not keyed

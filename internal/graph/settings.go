@@ -21,6 +21,9 @@ func (c Chaining) String() string { return [...]string{"always", "head", "never"
 // String gives the word for plans.
 func (e Exchange) String() string { return [...]string{"undefined", "pipelined", "batch"}[e] }
 
+// String gives the word for fingerprints.
+func (t Timestamps) String() string { return [...]string{"kept", "none", "given"}[t] }
+
 // String names the node and where it was made, for errors.
 func (n *Node) String() string {
 	s := fmt.Sprintf("%s %q", n.Kind, n.Name)

@@ -34,6 +34,7 @@ func (g *Graph) Validate() error {
 	c.mistakes = append(c.mistakes, duplicates...)
 	c.loops(order)
 	c.coLocation(order)
+	c.timestamps(order)
 	return errors.Join(c.mistakes...)
 }
 
