@@ -100,6 +100,6 @@ func (s *KeyedBroadcastConnectedStream[T, B, K]) Process[P process.KeyedBroadcas
 	c := join("Co-Process-Broadcast-Keyed", s.c, out, func(n *graph.Node) operator.Operator {
 		return broadcast.KeyedProcess(in, out, key, states, n.Side, open)
 	})
-	c.sided().keyed(key, nil)
+	c.sided().timed().keyed(key, nil) // timers of event time give theirs
 	return &Stream[R]{c}
 }

@@ -104,7 +104,7 @@ func (s *ConnectedKeyedStreams[A, B, K]) Process[P process.KeyedCoFunction[K, A,
 	c := join("Keyed Co-Process", s.c, out, func(n *graph.Node) operator.Operator {
 		return co.KeyedProcess(in, out, keys, n.Side, open)
 	})
-	c.sided().keyed(keys[:]...)
+	c.sided().timed().keyed(keys[:]...) // timers of event time give theirs
 	return &Stream[R]{c}
 }
 

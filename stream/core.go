@@ -32,7 +32,24 @@ func (e *Env) sourceNode(name string, out *frame.Type, parallel bool, open func(
 	n := newNode(graph.Source, name, out)
 	n.NonParallel = !parallel
 	n.New = e.ingest(out, open)
+	if e.time == IngestionTime {
+		n.Timestamps = graph.TimestampsGiven
+	}
 	return e.add(n)
+}
+
+// untimed says that the source gives no timestamps.
+func (c *core) untimed() *core {
+	if c.node.Timestamps == graph.TimestampsKept {
+		c.node.Timestamps = graph.TimestampsNone
+	}
+	return c
+}
+
+// timed says that the stream's operator gives timestamps, or may do so.
+func (c *core) timed() *core {
+	c.node.Timestamps = graph.TimestampsGiven
+	return c
 }
 
 func newNode(kind graph.Kind, name string, out *frame.Type) *graph.Node {

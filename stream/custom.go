@@ -14,5 +14,5 @@ func (s *Stream[T]) Transform[P process.Operator[T, R], R any](name string, cons
 	open := func(rt *process.Runtime) process.Operator[T, R] { return construct(rt) }
 	return &Stream[R]{s.c.applySided(name, out, func(sides map[string]*frame.Type) operator.Operator {
 		return custom.Operator(in, out, sides, open)
-	})}
+	}).timed()}
 }

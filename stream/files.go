@@ -98,7 +98,9 @@ func (e *Env) readFile[T any](name string, src *file.Source[T], opts []ReadOptio
 	if r.skipBad {
 		src = src.SkipBad()
 	}
-	return e.FromSource(src, name)
+	s := e.FromSource(src, name)
+	s.c.untimed()
+	return s
 }
 
 // BadRecord is a record of a file that can't be read.
@@ -152,5 +154,7 @@ func (e *Env) SocketTextStream(host string, port int, opts ...SocketOption) *Str
 	for _, o := range opts {
 		src = o(src)
 	}
-	return e.FromSource(src, "Socket Stream").ForceNonParallel()
+	s := e.FromSource(src, "Socket Stream").ForceNonParallel()
+	s.c.untimed()
+	return s
 }

@@ -56,5 +56,5 @@ func (e *Env) FromGenerator[T any](n int64, f func(i int64) T, ratePerSecond flo
 	}
 	return &Stream[T]{e.sourceNode("Data Generator Source", t, true, func() operator.Operator {
 		return source.Generator(t, n, f, ratePerSecond)
-	})}
+	}).untimed()}
 }

@@ -145,5 +145,6 @@ func (j intervalSpec) add(c [2]*core, keys [2]*operator.Key, out *frame.Type, op
 		return open(interval.Config{Bounds: j.interval(), Late: j.late, Keys: keys, Sides: n.Side})
 	})
 	d.sided().keyed(keys[:]...)
+	d.node.NeedsTimestamps = true
 	return d
 }

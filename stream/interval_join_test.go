@@ -203,7 +203,10 @@ func TestMistakesInAJoinAreReported(t *testing.T) {
 
 func TestJoinOfElementsWithoutTimestampsFails(t *testing.T) {
 	env := stream.NewEnv().SetParallelism(1)
-	s := env.FromElements(1).KeyBy(func(int) int { return 1 })
+	s := env.FromFunc("untimed", func(_ context.Context, sc *stream.SourceContext[int]) error {
+		sc.Collect(1)
+		return nil
+	}).KeyBy(func(int) int { return 1 })
 	s.IntervalJoin(s).Between(0, 0).Join(func(a, b int) int { return a + b }).Name("sums").Discard()
 	_, err := env.Execute(context.Background(), "no timestamps")
 	if err == nil || !strings.Contains(err.Error(), "it has no timestamp") || !strings.Contains(err.Error(), "sums") {

@@ -26,7 +26,7 @@ func (s *KeyedStream[T, K]) Process[P process.KeyedFunction[K, T, R], R any](con
 	c := s.c.applySided("Keyed Process", out, func(sides map[string]*frame.Type) operator.Operator {
 		return keyed.Process(in, out, key, sides, open)
 	})
-	c.keyed(key)
+	c.timed().keyed(key) // timers of event time give theirs
 	return &Stream[R]{c}
 }
 

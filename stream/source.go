@@ -4,6 +4,7 @@ import (
 	"iter"
 
 	"github.com/flott-dev/flott/connector"
+	"github.com/flott-dev/flott/internal/frame"
 	"github.com/flott-dev/flott/internal/operator"
 	"github.com/flott-dev/flott/internal/operator/source"
 	"github.com/flott-dev/flott/serde"
@@ -15,13 +16,22 @@ func (e *Env) FromElements[T any](xs ...T) *Stream[T] { return e.FromSlice(xs) }
 // FromSlice is a stream of the elements of xs, in order, from one subtask. The slice must not be changed afterwards.
 func (e *Env) FromSlice[T any](xs []T) *Stream[T] {
 	t := typeOf[T](e)
-	return &Stream[T]{e.sourceNode("Collection Source", t, false, func() operator.Operator { return source.Slice(t, xs) })}
+	return &Stream[T]{e.collection("Collection Source", t, false, len(xs), func() operator.Operator { return source.Slice(t, xs) })}
 }
 
 // FromParallelSlice is a stream of the elements of xs: each subtask reads a contiguous part.
 func (e *Env) FromParallelSlice[T any](xs []T) *Stream[T] {
 	t := typeOf[T](e)
-	return &Stream[T]{e.sourceNode("Parallel Collection Source", t, true, func() operator.Operator { return source.Slice(t, xs) })}
+	return &Stream[T]{e.collection("Parallel Collection Source", t, true, len(xs), func() operator.Operator { return source.Slice(t, xs) })}
+}
+
+// collection is the source of n elements, of which none has a timestamp if there are any.
+func (e *Env) collection(name string, t *frame.Type, parallel bool, n int, open func() operator.Operator) *core {
+	c := e.sourceNode(name, t, parallel, open)
+	if n != 0 {
+		c.untimed()
+	}
+	return c
 }
 
 // FromSeq is a stream of what the iterator yields, from one subtask. The iterator must not wait for outside data: use
@@ -29,20 +39,20 @@ func (e *Env) FromParallelSlice[T any](xs []T) *Stream[T] {
 func (e *Env) FromSeq[T any](seq iter.Seq[T]) *Stream[T] {
 	t := typeOf[T](e)
 	open := func(int, int) iter.Seq[T] { return seq }
-	return &Stream[T]{e.sourceNode("Collection Source", t, false, func() operator.Operator { return source.Seq(t, open) })}
+	return &Stream[T]{e.sourceNode("Collection Source", t, false, func() operator.Operator { return source.Seq(t, open) }).untimed()}
 }
 
 // FromParallelSeq is a stream of what the iterators yield: open makes the one of each subtask (Flink:
 // fromParallelCollection of a splittable iterator).
 func (e *Env) FromParallelSeq[T any](open func(subtask, parallelism int) iter.Seq[T]) *Stream[T] {
 	t := typeOf[T](e)
-	return &Stream[T]{e.sourceNode("Parallel Collection Source", t, true, func() operator.Operator { return source.Seq(t, open) })}
+	return &Stream[T]{e.sourceNode("Parallel Collection Source", t, true, func() operator.Operator { return source.Seq(t, open) }).untimed()}
 }
 
 // FromSequence is a stream of the numbers from ... to, both included, from all subtasks; empty when from > to.
 func (e *Env) FromSequence(from, to int64) *Stream[int64] {
 	t := typeOf[int64](e)
-	return &Stream[int64]{e.sourceNode("Sequence Source", t, true, func() operator.Operator { return source.Sequence(t, from, to) })}
+	return &Stream[int64]{e.sourceNode("Sequence Source", t, true, func() operator.Operator { return source.Sequence(t, from, to) }).untimed()}
 }
 
 // FromCollection is FromSlice under Flink's name.

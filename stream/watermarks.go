@@ -66,7 +66,16 @@ func (s *Stream[T]) AssignTimestampsAndWatermarks[S watermark.Strategy[T]](strat
 	if err := st.Err(); err != nil {
 		s.c.env.report(fmt.Errorf("assign timestamps and watermarks: %w", err))
 	}
-	return &Stream[T]{s.c.apply("Timestamps/Watermarks", typ, func() operator.Operator { return watermarks.New(typ, st, nil) })}
+	c := s.c.apply("Timestamps/Watermarks", typ, func() operator.Operator { return watermarks.New(typ, st, nil) })
+	if assigns(st.Spec()) {
+		c.timed()
+	}
+	return &Stream[T]{c}
+}
+
+// assigns reports whether a strategy gives elements timestamps; the others make watermarks from those that elements have.
+func assigns[T any](s watermark.Spec[T]) bool {
+	return s.Millis != nil || s.Pointer != nil || s.Assign != nil || s.AssignPointer != nil
 }
 
 // AssignAscendingTimestamps is AssignTimestampsAndWatermarks for timestamps that never fall within a subtask; one that
@@ -98,7 +107,7 @@ func (s *Stream[T]) AssignTimestamps[X TimestampExtractor[T]](fresh func() X) *S
 			ms = x.ExtractTimestamp(v, current)
 			return ms, x.ExtractWatermark(v, ms)
 		})
-	})}
+	}).timed()}
 }
 
 // FromSourceWithWatermarks is FromSource with AssignTimestampsAndWatermarks in the source itself, where the strategy's
@@ -108,6 +117,9 @@ func (e *Env) FromSourceWithWatermarks[T, S any](src connector.Source[T, S], str
 	s := e.FromSource(src, name)
 	if err := strategy.Err(); err != nil {
 		e.report(fmt.Errorf("read source %q with watermarks: %w", name, err))
+	}
+	if assigns(strategy.Spec()) {
+		s.c.timed()
 	}
 	typ, node, align := s.c.typ, s.c.node, strategy.Spec().Alignment
 	group := e.alignment(align)

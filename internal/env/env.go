@@ -37,6 +37,7 @@ type Settings struct {
 	RequireUIDs    bool          // every operator needs a UID or a hash
 	Backend        statebackend.Backend
 	Isolated       bool
+	GeneralWindows bool // no window takes a path of its own
 	Parameters     map[string]string
 	Files          map[string]string
 	Serde          []serde.Option
@@ -115,10 +116,14 @@ func (e *Env) Graph(name string) (*graph.Graph, error) {
 	return &g, errors.Join(e.mistakes...)
 }
 
-// Plan is the job graph of what was built so far.
+// Plan is the job graph of what was built so far. The error joins all mistakes, those of the whole graph after those of
+// single calls.
 func (e *Env) Plan(name string) (*plan.JobGraph, error) {
 	g, err := e.Graph(name)
 	if err != nil {
+		if g != nil {
+			err = errors.Join(err, g.Validate())
+		}
 		return nil, err
 	}
 	return plan.Build(g)

@@ -63,8 +63,8 @@ func (c *checker) timestamps(order []*Node) {
 		}
 		for in := range len(inputs) {
 			if from, all := without.of(inputs[in]); all {
-				c.add(n.mistake("works in event time, but no element that comes in%s has a timestamp: %s. Give them timestamps "+
-					"with AssignTimestampsAndWatermarks before it, or use processing time", which(in, len(inputs)), giveNone(from)))
+				c.add(n.mistake("works in event time, but no element that comes in%s has a timestamp: %s. Give them some "+
+					"before it, with AssignTimestampsAndWatermarks and a strategy that finds them in the elements, or use processing time", which(in, len(inputs)), giveNone(from)))
 			}
 		}
 	}
