@@ -191,10 +191,16 @@ func TestAssignersPrintAsTheyWereWritten(t *testing.T) {
 
 func TestOffsetReturnsAChangedCopy(t *testing.T) {
 	tumbling, sliding, daily := window.Tumbling(time.Second), window.Sliding(time.Second, time.Second), window.Daily(time.UTC)
-	tumbling.Offset(time.Millisecond)
-	sliding.Offset(time.Millisecond)
-	daily.Offset(time.Hour)
-	daily.ProcessingTime()
+	for _, a := range []window.Assigner[window.Time]{
+		tumbling.Offset(time.Millisecond), sliding.Offset(time.Millisecond), daily.Offset(time.Second),
+	} {
+		if ws := assigned(t, a, 0); ws[0].Start == 0 {
+			t.Errorf("%v: %v", a, ws)
+		}
+	}
+	if a := daily.ProcessingTime(); a.Domain() != process.ProcessingTime || daily.Domain() != process.EventTime {
+		t.Errorf("%v, %v", a, daily)
+	}
 	for _, a := range []window.Assigner[window.Time]{tumbling, sliding, daily} {
 		if ws := assigned(t, a, 0); ws[0].Start != 0 {
 			t.Errorf("%v changed: %v", a, ws)
