@@ -12,6 +12,7 @@ type eventTimeTrigger struct{}
 
 func (eventTimeTrigger) New(*process.Runtime) TriggerFunction { return eventTime{} }
 func (eventTimeTrigger) CanMerge() bool                       { return true }
+func (eventTimeTrigger) String() string                       { return "EventTimeTrigger" }
 
 type eventTime struct{}
 

@@ -10,6 +10,7 @@ type neverTrigger struct{}
 
 func (neverTrigger) New(*process.Runtime) TriggerFunction { return never{} }
 func (neverTrigger) CanMerge() bool                       { return true }
+func (neverTrigger) String() string                       { return "NeverTrigger" }
 
 type never struct{}
 

@@ -12,6 +12,7 @@ type processingTimeTrigger struct{}
 
 func (processingTimeTrigger) New(*process.Runtime) TriggerFunction { return processingTime{} }
 func (processingTimeTrigger) CanMerge() bool                       { return true }
+func (processingTimeTrigger) String() string                       { return "ProcessingTimeTrigger" }
 
 type processingTime struct{}
 
