@@ -19,7 +19,9 @@ type Assigner[W Window] interface {
 type ElementAssigner[T any, W Window] interface {
 	// AssignElement is Assigner's Assign. x must not be kept or changed.
 	AssignElement(dst []W, x *T, ts, now int64) ([]W, error)
+	// Domain is Assigner's.
 	Domain() process.Domain
+	// DefaultTrigger is Assigner's.
 	DefaultTrigger() Trigger
 }
 

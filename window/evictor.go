@@ -12,7 +12,9 @@ type Evictor interface {
 
 // ElementEvictor is an Evictor that looks at elements: xs are those of e, in order; they must not be kept or changed.
 type ElementEvictor[T any] interface {
+	// EvictBefore is Evictor's.
 	EvictBefore(e *Eviction, xs []T)
+	// EvictAfter is Evictor's.
 	EvictAfter(e *Eviction, xs []T)
 }
 

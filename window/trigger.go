@@ -70,18 +70,22 @@ type Merging interface {
 
 // ElementTrigger is a Trigger that looks at elements.
 type ElementTrigger[T any] interface {
+	// New is Trigger's.
 	New(rt *process.Runtime) ElementTriggerFunction[T]
+	// CanMerge is Trigger's.
 	CanMerge() bool
 }
 
 // ElementTriggerFunction is a TriggerFunction that is shown the element, which it must not keep or change.
 type ElementTriggerFunction[T any] interface {
+	// OnElement is TriggerFunction's, with the element.
 	OnElement(ctx *TriggerContext, x *T, ts int64) (TriggerResult, error)
 	TimeTrigger
 }
 
 // TriggerServices is the engine's side of a TriggerContext. User code never implements it.
 type TriggerServices interface {
+	// ProcessingTime and Watermark are the task's times, ms.
 	ProcessingTime() int64
 	Watermark() int64
 	// Register and Delete set and take back a timer of the key and window at hand.
