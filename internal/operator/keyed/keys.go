@@ -21,7 +21,11 @@ type Keys struct {
 	inputs   []*operator.Key
 	extracts []func(*frame.Run) serde.Column // by input
 	handler  Handler
-	onEvent  timers.Fire // bound once: a method value would be allocated at each use
+	spaced   SpacedHandler              // in place of handler
+	ends     interface{ Flush() error } // the one of them that there is
+	flushing bool                       // a callback is scheduled that ends the stretch of a spaced handler
+	onEvent  timers.Fire                // bound once: a method value would be allocated at each use
+	onFlush  func(int64) error          // likewise
 }
 
 // Handler is a driver whose timers fire.
@@ -45,6 +49,12 @@ func NewKeys(inputs ...*operator.Key) *Keys {
 
 // Open opens the store and the timers; sides must be open.
 func (k *Keys) Open(rt *operator.Runtime, sides *operator.Sides, h Handler) error {
+	k.handler, k.ends, k.onEvent = h, h, k.fireEvent
+	return k.openTimers(rt, sides, k.fireProcessing, int(k.key.Width))
+}
+
+// openTimers opens store and timers. inline is the width of a timer's key and namespace, 0 if it varies.
+func (k *Keys) openTimers(rt *operator.Runtime, sides *operator.Sides, processing timers.Fire, inline int) error {
 	if err := k.open(rt); err != nil {
 		return err
 	}
@@ -53,10 +63,9 @@ func (k *Keys) Open(rt *operator.Runtime, sides *operator.Sides, h Handler) erro
 			k.extracts[i] = key.Extract()
 		}
 	}
-	k.handler, k.onEvent = h, k.fireEvent
 	k.services = services{
 		Services: *operator.NewServices(rt, sides), keyer: &k.keyer, run: state.CurrentRun{Index: state.None},
-		timers: timers.New(timers.Options{Callbacks: rt.Timers, OnProcessingTime: k.fireProcessing, Inline: int(k.key.Width)}),
+		timers: timers.New(timers.Options{Callbacks: rt.Timers, OnProcessingTime: processing, Inline: inline}),
 	}
 	return nil
 }
@@ -110,7 +119,7 @@ func (k *Keys) Advance(watermark int64) error {
 	if err := k.services.timers.AdvanceWatermark(watermark, k.onEvent); err != nil {
 		return err
 	}
-	return k.handler.Flush()
+	return k.ends.Flush()
 }
 
 func (k *Keys) fireEvent(key []byte, hash uint64, _ []byte, at int64) error {

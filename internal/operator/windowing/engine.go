@@ -1,0 +1,288 @@
+package windowing
+
+import (
+	"fmt"
+	"math"
+	"unsafe"
+
+	"github.com/flott-dev/flott/internal/frame"
+	"github.com/flott-dev/flott/internal/operator"
+	"github.com/flott-dev/flott/internal/operator/keyed"
+	"github.com/flott-dev/flott/internal/operator/windows"
+	"github.com/flott-dev/flott/process"
+	"github.com/flott-dev/flott/serde"
+	"github.com/flott-dev/flott/state"
+	"github.com/flott-dev/flott/window"
+)
+
+// engine is a windowed operator without its types. Drivers embed it beside what they have of package operator, open it
+// after their outputs, and are its user.
+type engine struct {
+	spec windows.Spec
+	binding
+	contents contents
+	user     user
+	assigns  []assignFunc // by input
+
+	rt        *operator.Runtime
+	keys      *keyed.Keys
+	run       *state.CurrentRun
+	trig      trigger
+	ctx       *window.TriggerContext
+	mergeCtx  *window.MergeContext
+	space     space // the trigger's state
+	watermark int64
+	late      late
+	pieces    []func(*frame.Run) error // bound once: a method value would be allocated at each use
+
+	assigned row
+	at       view  // the window that the trigger is asked about
+	cleanup  int64 // its cleanup time
+	phase    phase
+	merged   *merge
+	forgets  bool // the trigger has taken a cleanup timer back: it is set anew with every element
+
+	col      serde.Column   // the keys of the run at hand, if there is one
+	timerKey unsafe.Pointer // else the key of the timer at hand, once it is needed
+	canon    []byte         // in canonical form
+	decoded  bool
+	fired    row // the window of the timer at hand
+}
+
+// phase is what the trigger is asked for.
+type phase uint8
+
+const (
+	atTime    phase = iota // a timer, or a merge
+	onElement              // an element; the cleanup timer is set afterwards
+	clearing               // the window goes away
+)
+
+// user is a driver, the side of the engine that knows the user's function.
+type user interface {
+	// clear calls the function's hook for a window that is gone.
+	clear(w *view) error
+	// flush pushes what was emitted.
+	flush() error
+}
+
+// init prepares an engine in a driver's constructor. keys are those of the inputs.
+func (e *engine) init(spec windows.Spec, b binding, c contents, u user, keys ...*operator.Key) {
+	e.spec, e.binding, e.contents, e.user = spec, b, c, u
+	e.keys = keyed.NewKeys(keys...)
+	e.assigns = []assignFunc{b.assign}
+	e.pieces = []func(*frame.Run) error{func(r *frame.Run) error { return e.push(0, r) }}
+}
+
+// open opens state and timers, then the trigger.
+func (e *engine) open(rt *operator.Runtime, sides *operator.Sides) error {
+	if e.err != nil {
+		return e.errorf("%w", e.err)
+	}
+	e.rt, e.watermark = rt, frame.MinWatermark
+	if err := e.keys.OpenSpaced(rt, sides, e.windows.Key, e); err != nil {
+		return err
+	}
+	e.run = e.keys.Current()
+	e.timerKey = e.keys.NewKey()
+	if err := e.fired.set(&e.windows, e.windows.New(), 1); err != nil {
+		return e.errorf("%w", err)
+	}
+	if e.merging != nil {
+		if err := e.merging.open(e.keys.Store()); err != nil {
+			return err
+		}
+	}
+	if err := e.contents.open(e); err != nil {
+		return e.errorf("%w", err)
+	}
+	if err := e.late.open(rt, sides, e.spec.Late, e.spec.In); err != nil {
+		return e.errorf("%w", err)
+	}
+	return e.openTrigger()
+}
+
+func (e *engine) openTrigger() (err error) {
+	services := &triggerServices{e}
+	e.ctx, e.mergeCtx = window.NewTriggerContext(services), window.NewMergeContext(services)
+	e.space = space{prefix: "trigger ", typ: e.windows.namespace()}
+	e.trig, err = operator.Construct(e.rt, e.keys.Store(), e.run, func(rt *process.Runtime) trigger {
+		return e.binding.trigger(process.NewRuntime(&spacedHost{Host: rt.Host, space: &e.space}))
+	})
+	if err != nil {
+		return e.errorf("trigger: %w", err)
+	}
+	if e.merging != nil && e.trig.merging == nil {
+		return e.errorf("the trigger can't be used with windows that merge: it has no OnMerge")
+	}
+	return nil
+}
+
+// close releases timers and store.
+func (e *engine) close() error { return e.keys.Close() }
+
+// errorf makes an error that names the place where the program made the windows.
+func (e *engine) errorf(format string, args ...any) error {
+	err := fmt.Errorf(format, args...)
+	if e.spec.Place == "" {
+		return fmt.Errorf("window: %w", err)
+	}
+	return fmt.Errorf("window made at %s: %w", e.spec.Place, err)
+}
+
+// advance fires what a watermark reaches.
+func (e *engine) advance(watermark int64) error {
+	e.watermark = watermark
+	return e.keys.Advance(watermark)
+}
+
+// push takes a run of at most frame.MaxLen elements.
+func (e *engine) push(input int, r *frame.Run) error {
+	var err error
+	if e.col, err = e.keys.Begin(input, r); err != nil {
+		return err
+	}
+	for i := range r.N {
+		e.run.Index = i
+		if err := e.element(input, r, i); err != nil {
+			return err
+		}
+	}
+	return e.Flush()
+}
+
+// Flush implements keyed.SpacedHandler: failed accesses first, then what was emitted.
+func (e *engine) Flush() error {
+	e.late.count()
+	if err := e.keys.Leave(); err != nil {
+		return err
+	}
+	return e.user.flush()
+}
+
+// element takes element i of a run.
+func (e *engine) element(input int, r *frame.Run, i int) error {
+	ts := r.Time(i)
+	if err := e.assigns[input](&e.assigned, r, i, ts, e.rt.Now); err != nil {
+		return e.errorf("assign an element to windows: %w", err)
+	}
+	if err := e.assigned.canonical(&e.windows); err != nil {
+		return e.errorf("assign an element to windows: %w", err)
+	}
+	var taken bool
+	var err error
+	if e.merging == nil {
+		taken, err = e.addAll(input, r, i, ts)
+	} else {
+		taken, err = e.mergeAll(input, r, i, ts)
+	}
+	if err == nil && !taken && e.domain == process.EventTime && later(ts, e.spec.Lateness) <= e.watermark {
+		return e.late.reject(r, i)
+	}
+	return err
+}
+
+// addAll adds an element to all its windows that are not late; taken says whether there is one.
+func (e *engine) addAll(input int, r *frame.Run, i int, ts int64) (taken bool, err error) {
+	for k := range e.assigned.n {
+		if !e.look(e.assigned.view(&e.windows, k)) {
+			continue
+		}
+		taken = true
+		if err := e.add(&e.at, input, r, i, ts, false); err != nil {
+			return true, err
+		}
+	}
+	return taken, nil
+}
+
+// look puts a window at hand and says whether it is not late.
+func (e *engine) look(w view) bool {
+	e.at = w
+	e.cleanup = e.cleanupTime(w.max)
+	return e.domain == process.ProcessingTime || e.cleanup > e.watermark
+}
+
+// cleanupTime is when a window goes away; the end of time is never.
+func (e *engine) cleanupTime(end int64) int64 {
+	if e.domain == process.ProcessingTime {
+		return end
+	}
+	return later(end, e.spec.Lateness)
+}
+
+// later is t + d, or the end of time. d is not negative.
+func later(t, d int64) int64 {
+	if t > math.MaxInt64-d {
+		return math.MaxInt64
+	}
+	return t + d
+}
+
+// add adds an element to the window at hand, whose contents are named by state, and asks the trigger. changed says that
+// windows were merged into it, or that it is new in its merging set.
+func (e *engine) add(state *view, input int, r *frame.Run, i int, ts int64, changed bool) error {
+	e.contents.choose(state)
+	there, err := e.contents.add(input, r, i)
+	if err != nil {
+		return err
+	}
+	if e.merging == nil {
+		changed = !there
+	}
+	e.space.choose(&e.at)
+	e.phase = onElement
+	var answer window.TriggerResult
+	if e.trig.plain != nil {
+		answer, err = e.trig.plain.OnElement(e.ctx, ts)
+	} else {
+		answer, err = e.trig.element(e.ctx, r, i, ts)
+	}
+	e.phase = atTime
+	if err != nil {
+		return err
+	}
+	if answer != window.Continue {
+		if err := e.answer(answer); err != nil {
+			return err
+		}
+	}
+	if changed || e.forgets { // else the timer was set by the first element
+		e.setCleanup()
+	}
+	return nil
+}
+
+// setCleanup sets the timer that removes the window at hand.
+func (e *engine) setCleanup() {
+	if e.cleanup != math.MaxInt64 {
+		e.keys.Register(e.domain, e.at.b, e.cleanup)
+	}
+}
+
+// answer does what the trigger said about the window at hand. Contents are chosen.
+func (e *engine) answer(r window.TriggerResult) error {
+	if r.Fires() {
+		if err := e.contents.fire(&e.at); err != nil {
+			return err
+		}
+	}
+	if r.Purges() {
+		return e.contents.clear()
+	}
+	return nil
+}
+
+// key is the address of the key at hand in Go memory.
+func (e *engine) key() (unsafe.Pointer, error) {
+	if e.canon == nil {
+		return e.col.At(e.run.Index), nil
+	}
+	if !e.decoded {
+		e.decoded = true
+		if err := e.keys.Decode(e.canon, e.timerKey); err != nil {
+			return nil, err
+		}
+	}
+	return e.timerKey, nil
+}

@@ -1,0 +1,59 @@
+package windowing
+
+import (
+	"fmt"
+
+	"github.com/flott-dev/flott/internal/frame"
+	"github.com/flott-dev/flott/internal/operator"
+	"github.com/flott-dev/flott/internal/operator/windows"
+	"github.com/flott-dev/flott/process"
+)
+
+// late is where elements go whose windows are all over.
+type late struct {
+	rt      *operator.Runtime
+	tag     string              // "": they are dropped and counted
+	side    *process.SideBuffer // nil: nobody reads it
+	dropped int64               // since the last count
+}
+
+// open prepares for late elements of type in.
+func (l *late) open(rt *operator.Runtime, sides *operator.Sides, tag string, in *frame.Type) error {
+	l.rt, l.tag = rt, tag
+	if tag == "" {
+		operator.Count(rt, windows.LateDropped, 0)
+		return nil
+	}
+	l.side = sides.Buffer(tag)
+	if b := l.side; b != nil && !b.Column.Type.Same(in) {
+		return fmt.Errorf("send late elements of type %s to side output %q: it is read as %s", in.Name, tag, b.Column.Type.Name)
+	}
+	return nil
+}
+
+// reject sends element i of a run to the side output with its own timestamp, or drops it.
+func (l *late) reject(r *frame.Run, i int) error {
+	b := l.side
+	if b == nil {
+		if l.tag == "" {
+			l.dropped++
+		}
+		return nil
+	}
+	if b.Column.Room() == 0 {
+		if b.Err == nil {
+			b.Err = b.Flush()
+		}
+		b.Column.Reset()
+	}
+	b.Column.Append(r, i, i+1)
+	return b.Err
+}
+
+// count tells the metric what was dropped since the last call.
+func (l *late) count() {
+	if l.dropped != 0 {
+		operator.Count(l.rt, windows.LateDropped, l.dropped)
+		l.dropped = 0
+	}
+}
