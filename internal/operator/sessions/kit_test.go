@@ -169,3 +169,12 @@ func static(ms int64) Gap { return Gap{Millis: ms} }
 func dynamic() Gap {
 	return Gap{Of: func(r *frame.Run, i int) int64 { return frame.Values[event](r)[i].Gap }}
 }
+
+// readDropped is the metric of late elements.
+func readDropped(h *harness) int64 {
+	m := h.rt.Host.(*kit.Host).Metrics[windows.LateDropped]
+	if m == nil {
+		return 0
+	}
+	return m.Read().(int64)
+}
