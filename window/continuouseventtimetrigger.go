@@ -72,8 +72,8 @@ func (c *continuousEventTime) OnEventTime(ctx *TriggerContext, at int64) (Trigge
 	if next, ok := c.next.at.Lookup(); !ok || next != at {
 		return Continue, nil
 	}
-	if ctx.Watermark() == math.MaxInt64 && ctx.MaxTimestamp() == math.MaxInt64 {
-		c.next.at.Clear() // there are multiples without end; the timer at the window's end comes next
+	if ctx.Watermark() == math.MaxInt64 && ctx.MaxTimestamp() >= math.MaxInt64-1 {
+		c.next.at.Clear() // there are multiples without end; the timer at the end of time fires instead
 		return Continue, nil
 	}
 	if dawn, _ := c.next.boundary(math.MinInt64); at == dawn {
