@@ -20,6 +20,7 @@ type line struct {
 	Ratio            float64 `json:"ratio,omitempty"`                  // ours / the loop's elements per second
 	CPURatio         float64 `json:"cpu_ratio,omitempty"`              // the loop's CPU time / ours: steadier on a machine with other work
 	Must             float64 `json:"must,omitempty"`                   // the ratio that is asked for
+	MustRate         float64 `json:"must_elements_per_s,omitempty"`    // the elements per second that are asked for
 	Speedup          float64 `json:"speedup,omitempty"`                // ours, from one worker to two
 	LoopSpeedup      float64 `json:"loop_speedup,omitempty"`           // the loop's
 	HeapPerRaw       float64 `json:"heap_bytes_per_raw,omitempty"`     // live heap / bytes of keys and values
@@ -27,6 +28,12 @@ type line struct {
 	GCShare          float64 `json:"gc_cpu_share,omitempty"`           // of the CPU time that the run used
 	HeapPerRawAtMost float64 `json:"heap_bytes_per_raw_max,omitempty"` // what is asked for
 	GCShareAtMost    float64 `json:"gc_cpu_share_max,omitempty"`
+	ElementsPerCoreS float64 `json:"elements_per_core_s,omitempty"` // elements / CPU seconds
+	FlinkPerCoreS    float64 `json:"flink_per_core_s,omitempty"`    // as published, on other machines
+	FlinkRatio       float64 `json:"flink_ratio,omitempty"`         // ours / Flink's per core
+	FlinkMust        float64 `json:"flink_ratio_must,omitempty"`    // the ratio that is asked for
+	// FlinkRatioGenerated is FlinkRatio with the generator's CPU time added to ours.
+	FlinkRatioGenerated float64 `json:"flink_ratio_generated,omitempty"`
 }
 
 // fill sets the figures of a comparison.
@@ -79,8 +86,15 @@ func (l *line) remark() string {
 	case l.HeapPerRaw != 0:
 		return fmt.Sprintf("heap %.2fx raw (at most %.1f), mapped %.2fx, GC %.2f %% of CPU (at most %.0f)",
 			l.HeapPerRaw, l.HeapPerRawAtMost, l.MappedPerRaw, l.GCShare*100, l.GCShareAtMost*100)
-	case l.Ratio < l.Must:
+	case l.FlinkRatio != 0:
+		return fmt.Sprintf("%.2f M/s a core: %.0fx Flink's %.4f (at least %.0fx); %.0fx with the generator",
+			l.ElementsPerCoreS/1e6, l.FlinkRatio, l.FlinkPerCoreS/1e6, l.FlinkMust, l.FlinkRatioGenerated)
+	case l.ElementsPerCoreS != 0:
+		return fmt.Sprintf("%.2f M/s a core", l.ElementsPerCoreS/1e6)
+	case l.Ratio < l.Must || l.ElementsPerS < l.MustRate:
 		return "below what is asked for"
+	case l.MustRate != 0:
+		return fmt.Sprintf("%.0f M/s are asked for", l.MustRate/1e6)
 	}
 	return ""
 }

@@ -3,7 +3,7 @@
 // ratios hold where absolute figures don't. Every run's answer is checked against the loop's: a wrong one ends the
 // program with an error. Nothing imports this package.
 //
-//	go run ./bench -suite core [-json] [-run substring] [-n runs] [-text folder] [-cpuprofile file]
+//	go run ./bench -suite core|windows|nexmark [-json] [-run substring] [-n runs] [-text folder] [-cpuprofile file]
 //
 // Both sides get as many processors as the workload has workers (its parallelism), so "per core" means one.
 package main
@@ -15,11 +15,13 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"runtime/pprof"
+	"slices"
 	"strings"
 
 	"github.com/flott-dev/flott/bench/loops"
@@ -45,7 +47,7 @@ type options struct {
 
 func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	suite := flags.String("suite", "core", "which `suite`: core is the data plane and the keyed operators")
+	suite := flags.String("suite", "core", "which `suite`: core is the data plane and the keyed operators, windows are windows and the interval join, nexmark is that benchmark")
 	var o options
 	flags.StringVar(&o.only, "run", "", "run the workloads whose name contains this")
 	flags.IntVar(&o.runs, "n", 5, "counted runs of each side; medians are printed")
@@ -56,16 +58,17 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
+	suites := map[string]func() []workload{"core": core, "windows": windowSuite, "nexmark": auctionSuite}
 	switch {
-	case *suite != "core":
-		return fmt.Errorf("choose a suite: there is no %q, only core", *suite)
+	case suites[*suite] == nil:
+		return fmt.Errorf("choose a suite: there is no %q, but %s", *suite, strings.Join(slices.Sorted(maps.Keys(suites)), ", "))
 	case o.runs < 1 || o.shrink < 1:
 		return errors.New("read the flags: -n and -shrink must be at least 1")
 	}
 	if *profile == "" {
-		return measureAll(ctx, core(), o, out)
+		return measureAll(ctx, suites[*suite](), o, out)
 	}
-	return profiled(*profile, func() error { return measureAll(ctx, core(), o, out) })
+	return profiled(*profile, func() error { return measureAll(ctx, suites[*suite](), o, out) })
 }
 
 // profiled writes a CPU profile of f to a file.

@@ -14,6 +14,7 @@ type workload struct {
 	name        string
 	parallelism int
 	must        float64 // least ratio; 0: no goal
+	mustRate    float64 // least elements per second; 0: no goal
 	compare     func(ctx context.Context, o options) (*pair, error)
 	own         func(ctx context.Context, o options) (line, error)
 }
@@ -53,7 +54,7 @@ func timed(ctx context.Context, side string, f func(context.Context) error) (s s
 func (w *workload) measure(ctx context.Context, o options) (line, error) {
 	defer runtime.GC() // the data of this workload
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(w.parallelism))
-	l := line{Name: w.name, Parallelism: w.parallelism, Must: w.must}
+	l := line{Name: w.name, Parallelism: w.parallelism, Must: w.must, MustRate: w.mustRate}
 	if w.own != nil {
 		own, err := w.own(ctx, o)
 		own.Name, own.Parallelism, own.Must = l.Name, l.Parallelism, l.Must

@@ -27,7 +27,12 @@ type KeyedStream[T, K any] struct {
 // KeyBy partitions the stream by key. Keys are compared by value in an encoding that is the same in every process: types
 // with pointers need MarshalBinary (a build error otherwise), a NaN fails the task, -0.0 is 0.0.
 func (s *Stream[T]) KeyBy[K comparable](key func(T) K) *KeyedStream[T, K] {
-	return keyBy[T, K](s.c, func() func(*frame.Run) serde.Column {
+	return keyBy[T, K](s.c, extractor(key))
+}
+
+// extractor makes a subtask's function that takes the keys out of a run.
+func extractor[T, K any](key func(T) K) func() func(*frame.Run) serde.Column {
+	return func() func(*frame.Run) serde.Column {
 		buf := make([]K, frame.MaxLen)
 		return func(r *frame.Run) serde.Column {
 			xs := frame.Values[T](r)
@@ -42,7 +47,7 @@ func (s *Stream[T]) KeyBy[K comparable](key func(T) K) *KeyedStream[T, K] {
 			}
 			return column(buf, len(xs))
 		}
-	})
+	}
 }
 
 // KeyByPtr is KeyBy with a function that takes the element's address, for large elements.

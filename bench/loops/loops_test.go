@@ -76,12 +76,80 @@ func TestWindowsCountEveryEvent(t *testing.T) {
 	if got := Tumbling(es, 100); got != want {
 		t.Errorf("tumbling: %d, want %d", got, want)
 	}
-	want = 0
-	for _, e := range es { // an event is in all slides from its second to the last but one
-		want += e.Key / Spread * uint64(49-e.TS/1000)
+}
+
+func TestSlidingWindowsHaveTheirEvents(t *testing.T) {
+	es := Events(20_000, 100, 1000) // 20 s of event time
+	for _, w := range []struct{ size, slide int64 }{{6000, 1000}, {6000, 700}, {5000, 5000}, {1500, 1000}} {
+		var counts, times uint64
+		for start := -w.size / w.slide * w.slide; start+w.size <= es[len(es)-1].TS; start += w.slide {
+			if start+w.size <= 0 {
+				continue
+			}
+			last := map[uint64]int64{}
+			for _, e := range es {
+				if e.TS >= start && e.TS < start+w.size {
+					counts += e.Key / Spread
+					last[e.Key] = e.TS
+				}
+			}
+			for key, ts := range last {
+				times += uint64(ts) * (key + 1)
+			}
+		}
+		if got := Sliding(es, w.size, w.slide); got != counts {
+			t.Errorf("%+v: counts %d, want %d", w, got, counts)
+		}
+		if got := SlidingMax(es, w.size, w.slide); got != times {
+			t.Errorf("%+v: times %d, want %d", w, got, times)
+		}
 	}
-	if got := Sliding(es); got != want {
-		t.Errorf("sliding: %d, want %d", got, want)
+}
+
+func TestSessionsEndWithAGap(t *testing.T) {
+	es := []Event{{0, 0, 1}, {Spread, 1, 1}, {0, 5, 1}, {Spread, 6, 1}, {0, 11, 1}, {0, 16, 1}}
+	want := SessionChecksum(0, 0, 10, 2) + SessionChecksum(0, 11, 21, 2) + SessionChecksum(Spread, 1, 11, 2)
+	if got := Sessions(es, 2, 5); got != want {
+		t.Errorf("checksum %d, want %d", got, want)
+	}
+}
+
+func TestIntervalJoinFindsEveryPair(t *testing.T) {
+	left, right := Events(3000, 20, 1000), EventsFrom(3000, 20, 1000, 5)
+	pairs, want := 0, uint64(0)
+	for _, a := range left {
+		for _, b := range right {
+			if a.Key == b.Key && b.TS >= a.TS-100 && b.TS <= a.TS+200 {
+				pairs++
+				want += PairChecksum(a.Key, a.TS, b.TS)
+			}
+		}
+	}
+	if n, got := IntervalJoin(left, right, 20, 100, 200); n != pairs || got != want || n == 0 {
+		t.Errorf("%d pairs, checksum %d, want %d and %d", n, got, pairs, want)
+	}
+}
+
+func TestDisorderKeepsTheEvents(t *testing.T) {
+	es := events(t)
+	mixed := Disorder(es, 50)
+	var sum, front int64
+	late := 0
+	for _, e := range mixed {
+		sum += e.TS * int64(e.Key)
+		if e.TS < front {
+			late++
+		}
+		if front-e.TS > 50 {
+			t.Fatalf("an event comes %d ms late", front-e.TS)
+		}
+		front = max(front, e.TS)
+	}
+	for _, e := range es {
+		sum -= e.TS * int64(e.Key)
+	}
+	if sum != 0 || late < len(es)/20 {
+		t.Errorf("the events differ by %d, %d of them are late", sum, late)
 	}
 }
 

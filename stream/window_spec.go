@@ -1,0 +1,210 @@
+package stream
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/flott-dev/flott/internal/env"
+	"github.com/flott-dev/flott/internal/frame"
+	"github.com/flott-dev/flott/internal/graph"
+	"github.com/flott-dev/flott/internal/operator"
+	"github.com/flott-dev/flott/internal/operator/sessions"
+	"github.com/flott-dev/flott/internal/operator/slices"
+	"github.com/flott-dev/flott/internal/operator/windows"
+	"github.com/flott-dev/flott/process"
+	"github.com/flott-dev/flott/window"
+)
+
+// Paths that windows take, as plans show them.
+const (
+	generalPath = "general"
+	slicedPath  = "slices"
+	sessionPath = "sessions"
+)
+
+// WithGeneralWindows makes all windows take the general path, also those whose results slices and the like would give
+// faster: for tests and comparisons. The results are the same.
+func WithGeneralWindows() Option { return func(s *env.Settings) { s.GeneralWindows = true } }
+
+func isTime(w reflect.Type) bool { return w == reflect.TypeFor[window.Time]() }
+
+// windows looks at an assigner.
+func (e *Env) windows(assigner any, merges bool, w reflect.Type) (s windowSpec) {
+	s.merges, s.mergeable = merges, true
+	if missing(assigner) {
+		e.report(errors.New("window a stream: there is no assigner"))
+		s.unassigned = true
+		return s
+	}
+	s.assigner = called(assigner)
+	if d, ok := assigner.(interface{ DefaultTrigger() window.Trigger }); ok {
+		s.usual = called(d.DefaultTrigger())
+	}
+	e.check("window a stream by "+s.assigner, assigner)
+	if !isTime(w) {
+		return s
+	}
+	s.grid, _ = assigner.(window.Gridded)
+	if x, ok := assigner.(window.Sessional); ok && merges {
+		s.gap = &sessions.Gap{Millis: x.Gap()}
+	}
+	return s
+}
+
+// check reports what x, an assigner, trigger or evictor, finds wrong with itself.
+func (e *Env) check(what string, x any) {
+	if c, ok := x.(interface{ Check() error }); ok {
+		if err := c.Check(); err != nil {
+			e.report(fmt.Errorf("%s: %w", what, err))
+		}
+	}
+}
+
+func missing(x any) bool {
+	if x == nil {
+		return true
+	}
+	v := reflect.ValueOf(x)
+	return v.Kind() == reflect.Pointer && v.IsNil()
+}
+
+// called is how plans and errors call an assigner, trigger or evictor: as it prints itself, or its type.
+func called(x any) string {
+	if s, ok := x.(fmt.Stringer); ok {
+		return s.String()
+	}
+	name := strings.TrimPrefix(fmt.Sprintf("%T", x), "*")
+	name, _, _ = strings.Cut(name, "[")
+	name = name[strings.LastIndexByte(name, '.')+1:]
+	return strings.ToUpper(name[:1]) + name[1:]
+}
+
+// triggered says that the windows have a trigger of their own.
+func (w *windowSpec) triggered(e *Env, t any) {
+	if missing(t) {
+		e.report(errors.New("set the trigger of windows: there is none"))
+		return
+	}
+	w.trigger = called(t)
+	c, ok := t.(interface{ CanMerge() bool })
+	w.mergeable = ok && c.CanMerge()
+	e.check("trigger windows by "+w.trigger, t)
+}
+
+func (w *windowSpec) evicted(e *Env, x any) {
+	if missing(x) {
+		e.report(errors.New("set the evictor of windows: there is none"))
+		return
+	}
+	w.evictor = called(x)
+	e.check("evict from windows by "+w.evictor, x)
+}
+
+func (w *windowSpec) allow(e *Env, d time.Duration) {
+	if d < 0 {
+		e.report(fmt.Errorf("allow windows a lateness of %v: it must not be negative", d))
+	}
+	w.lateness = d
+}
+
+func (w *windowSpec) lateTo(e *Env, tag string) {
+	if tag == "" {
+		e.report(errors.New("send late elements to a side output: the tag has no name (make it with NewOutputTag)"))
+	}
+	w.late = tag
+}
+
+// plain says that windows fire by their default trigger and keep what they get.
+func (w *windowSpec) plain() bool { return w.trigger == "" && w.evictor == "" }
+
+// path chooses between the ways that give the same results. k is nil for functions that need the elements.
+func (w *windowSpec) path(e *Env, k *windows.Incremental) string {
+	if k == nil || !w.plain() || e.e.Settings.GeneralWindows || w.unassigned {
+		return generalPath
+	}
+	switch {
+	case w.gap != nil && k.Merge != nil:
+		return sessionPath
+	case w.grid == nil || w.merges:
+		return generalPath
+	}
+	if g := w.grid.Grid(); g.Period != nil || g.Size <= g.Slide || k.Regroupable {
+		return slicedPath
+	}
+	return generalPath
+}
+
+// windowFunction is what is done with a window, without types.
+type windowFunction struct {
+	name     string // of the operator
+	contents string // what is kept per window, as plans show it: a list, or the kind of accumulator
+	// k are the kernels of an incremental function that needs no context, so that windows may take another path.
+	k *windows.Incremental
+	// general makes the operator of the general path.
+	general func(windows.Spec) operator.Operator
+}
+
+// What windows keep.
+const (
+	listContents        = "list"
+	reducingContents    = "reducing"
+	aggregatingContents = "aggregating"
+	foldingContents     = "folding"
+)
+
+// window adds a windowed operator.
+//
+//go:noinline
+func (c *core) window(f windowFunction, w windowSpec, key *operator.Key, out *frame.Type) *core {
+	n := newNode(graph.Operator, f.name, out)
+	w.compatible(c.env)
+	path := w.path(c.env, f.k)
+	w.show(n, path, f.contents)
+	in := c.typ
+	n.New = func() operator.Operator {
+		s := windows.Spec{
+			In: in, Out: out, Key: key, Sides: n.Side, Lateness: w.lateness.Milliseconds(), Late: w.late, Place: n.Caller,
+		}
+		switch path {
+		case slicedPath:
+			return slices.New(s, w.grid.Grid(), w.domain, f.k)
+		case sessionPath:
+			return sessions.New(s, *w.gap, w.domain, f.k)
+		}
+		return f.general(s)
+	}
+	n.Inputs, n.NonParallel, n.NeedsTimestamps = c.edges(), w.unkeyed, w.inEventTime()
+	d := c.env.add(n).sided()
+	d.keyed(key)
+	return d
+}
+
+func (w *windowSpec) inEventTime() bool { return w.domain == process.EventTime && !w.unassigned }
+
+// compatible reports what does not go together.
+func (w *windowSpec) compatible(e *Env) {
+	if w.merges && !w.mergeable {
+		e.report(fmt.Errorf("trigger windows by %s: windows by %s merge, and that trigger can't", w.trigger, w.assigner))
+	}
+	if w.inEventTime() && e.time == ProcessingTime {
+		e.report(fmt.Errorf("window a stream by %s: it needs event time, the environment is set to processing time", w.assigner))
+	}
+}
+
+// show puts what was said into the plan.
+func (w *windowSpec) show(n *graph.Node, path, contents string) {
+	if w.evictor != "" {
+		contents = listContents
+	}
+	n.Attributes = map[string]string{"window path": path, "window contents": contents, "windows": w.assigner}
+	n.Attributes["trigger"] = w.trigger
+	if w.trigger == "" {
+		n.Attributes["trigger"] = w.usual
+	}
+	if w.evictor != "" {
+		n.Attributes["evictor"] = w.evictor
+	}
+}
