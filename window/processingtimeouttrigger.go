@@ -40,6 +40,7 @@ func (t processingTimeoutTrigger) New(rt *process.Runtime) TriggerFunction {
 			p.earliest, p.found = at, true
 		}
 	}
+	p.startAfresh = NewTriggerContext(&p.goesOn)
 	return p
 }
 
@@ -66,18 +67,32 @@ type processingTimeout struct {
 	reset, clear bool
 	at           *state.Value[int64] // when the window times out, or spent
 
+	startAfresh *TriggerContext // for Clear of a window that goes on
+	goesOn      keepsEnd
+
 	earliest int64 // of the windows that merge
 	found    bool  // any of them had one
 	take     func()
 }
 
+// keepsEnd is the services of a window that goes on although its trigger is cleared. A trigger that clears deletes the
+// timer at the window's end, which may be the one that removes the window.
+type keepsEnd struct{ TriggerServices }
+
+// Delete implements TriggerServices.
+func (k *keepsEnd) Delete(d process.Domain, at int64) {
+	if at != k.MaxTimestamp() {
+		k.TriggerServices.Delete(d, at)
+	}
+}
+
 func (p *processingTimeout) OnElement(ctx *TriggerContext, ts int64) (TriggerResult, error) {
 	r, err := p.nested.OnElement(ctx, ts)
-	if err != nil || r.Fires() {
-		if err == nil {
-			err = p.Clear(ctx)
-		}
+	if err != nil {
 		return r, err
+	}
+	if r.Fires() {
+		return r, p.restart(ctx)
 	}
 	old, set := p.at.Lookup()
 	if set && !p.reset {
@@ -117,11 +132,14 @@ func (p *processingTimeout) OnProcessingTime(ctx *TriggerContext, at int64) (Tri
 // fire answers to a timer to which the nested trigger has answered r.
 func (p *processingTimeout) fire(ctx *TriggerContext, r TriggerResult) (TriggerResult, error) {
 	if p.clear {
-		if err := p.Clear(ctx); err != nil {
-			return Continue, err
-		}
+		return r | Fire, p.restart(ctx)
 	}
 	return r | Fire, nil
+}
+
+func (p *processingTimeout) restart(ctx *TriggerContext) error {
+	p.goesOn.TriggerServices = ctx.services
+	return p.Clear(p.startAfresh)
 }
 
 func (p *processingTimeout) OnMerge(ctx *MergeContext) error {

@@ -130,3 +130,18 @@ func TestProcessingTimeoutTriggerMergesSpentTimeouts(t *testing.T) {
 		})
 	}
 }
+
+// The timer at the end may be the one that removes the window: a timeout must not take it away.
+func TestProcessingTimeoutTriggerKeepsTheEndOfAWindowThatGoesOn(t *testing.T) {
+	w := span(0, 10)
+	p, element := play(t, window.ProcessingTimeoutTrigger(window.EventTimeTrigger(), 50*ms, false, true))
+	element(w, 1)
+	expect(t, "timeout", p.pass(51), "FIRE [0,10) at 50")
+	expect(t, "kept", p.keeps(w), "state 0, event [9], processing []")
+	element(w, 1)
+	expect(t, "at the end", p.advance(9), "FIRE [0,10) at 9")
+	expect(t, "kept after it", p.keeps(w), nothing)
+	element(span(10, 20), 11)
+	p.clear(span(10, 20))
+	expect(t, "cleared", p.keeps(span(10, 20)), nothing)
+}
