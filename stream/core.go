@@ -33,7 +33,7 @@ func (e *Env) sourceNode(name string, out *frame.Type, parallel bool, open func(
 	n.NonParallel = !parallel
 	n.New = e.ingest(out, open)
 	if e.time == IngestionTime {
-		n.Timestamps = graph.TimestampsGiven
+		n.Timestamps, n.MakesWatermarks = graph.TimestampsGiven, true
 	}
 	return e.add(n)
 }

@@ -67,6 +67,7 @@ func (s *Stream[T]) AssignTimestampsAndWatermarks[S watermark.Strategy[T]](strat
 		s.c.env.report(fmt.Errorf("assign timestamps and watermarks: %w", err))
 	}
 	c := s.c.apply("Timestamps/Watermarks", typ, func() operator.Operator { return watermarks.New(typ, st, nil) })
+	c.node.MakesWatermarks = true
 	if assigns(st.Spec()) {
 		c.timed()
 	}
@@ -100,14 +101,16 @@ type TimestampExtractor[T any] interface {
 // subtask. New programs use AssignTimestampsAndWatermarks.
 func (s *Stream[T]) AssignTimestamps[X TimestampExtractor[T]](fresh func() X) *Stream[T] {
 	typ := s.c.typ
-	return &Stream[T]{s.c.apply("Extract Timestamps", typ, func() operator.Operator {
+	c := s.c.apply("Extract Timestamps", typ, func() operator.Operator {
 		x := fresh()
 		return watermarks.NewExtracting(typ, x.CurrentWatermark, func(r *frame.Run, i int, current int64) (ms, watermark int64) {
 			v := frame.Values[T](r)[i]
 			ms = x.ExtractTimestamp(v, current)
 			return ms, x.ExtractWatermark(v, ms)
 		})
-	}).timed()}
+	})
+	c.timed().node.MakesWatermarks = true
+	return &Stream[T]{c}
 }
 
 // FromSourceWithWatermarks is FromSource with AssignTimestampsAndWatermarks in the source itself, where the strategy's
@@ -118,6 +121,7 @@ func (e *Env) FromSourceWithWatermarks[T, S any](src connector.Source[T, S], str
 	if err := strategy.Err(); err != nil {
 		e.report(fmt.Errorf("read source %q with watermarks: %w", name, err))
 	}
+	s.c.node.MakesWatermarks = true
 	if assigns(strategy.Spec()) {
 		s.c.timed()
 	}

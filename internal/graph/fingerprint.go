@@ -134,6 +134,7 @@ func (n *Node) facts(place map[*Node]int) []string {
 	f.add("yielding", n.Yielding)
 	f.add("timestamps", n.Timestamps)
 	f.add("needs timestamps", n.NeedsTimestamps)
+	f.add("makes watermarks", n.MakesWatermarks)
 	f.add("output", typeName(n.Out))
 	for _, tag := range slices.Sorted(maps.Keys(n.Side)) {
 		f.add("side output "+strconv.Quote(tag), typeName(n.Side[tag]))

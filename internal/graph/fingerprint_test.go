@@ -53,6 +53,7 @@ func TestFingerprintNamesTheFirstDifference(t *testing.T) {
 		"stateful":     {func(g *Graph) { g.Nodes[1].Stateful = true }, []string{"stateful=true"}},
 		"yielding":     {func(g *Graph) { g.Nodes[1].Yielding = true }, []string{"yielding=true"}},
 		"timestamps":   {func(g *Graph) { g.Nodes[1].Timestamps = TimestampsNone }, []string{"timestamps=kept here, timestamps=none"}},
+		"watermarks":   {func(g *Graph) { g.Nodes[1].MakesWatermarks = true }, []string{"makes watermarks=true"}},
 		"event time":   {func(g *Graph) { g.Nodes[1].NeedsTimestamps = true }, []string{"needs timestamps=true"}},
 		"type":         {func(g *Graph) { g.Nodes[1].Out = typeOf[string](t) }, []string{"output=int here, output=string"}},
 		"key":          {func(g *Graph) { g.Nodes[1].Key = []*Key{keyOf[string](t)} }, []string{"key of input 0=string"}},

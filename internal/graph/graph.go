@@ -71,6 +71,8 @@ type Node struct {
 	Yielding       bool // processes its mailbox while it waits; never chained to a source
 
 	Timestamps Timestamps
+	// MakesWatermarks: watermarks and idleness come from the node itself; those of its inputs end here.
+	MakesWatermarks bool
 	// NeedsTimestamps refuses inputs whose elements certainly have no timestamps: the node works in event time. What it
 	// emits has timestamps.
 	NeedsTimestamps bool

@@ -14,6 +14,8 @@ type Output struct {
 	Count atomic.Int64 // elements emitted, however many consumers there are; read by metrics
 	// EventTime is the last watermark that went out, read by metrics; MinWatermark before the first.
 	EventTime atomic.Int64
+	// Idle reports whether the last word was that nothing comes for now, read by metrics.
+	Idle atomic.Bool
 
 	owner *Runtime
 	links []link
@@ -82,8 +84,11 @@ func (o *Output) Push(r *frame.Run) error {
 
 // Mark hands a mark to the consumers.
 func (o *Output) Mark(m frame.Mark) error {
-	if m.Kind == frame.Watermark {
+	switch m.Kind {
+	case frame.Watermark:
 		o.EventTime.Store(m.Value)
+	case frame.Idle, frame.Active:
+		o.Idle.Store(m.Kind == frame.Idle)
 	}
 	scope := o.owner.Scope
 	for i := range o.links {

@@ -188,7 +188,9 @@ func (t *Task) mark(in *input, channel int, m frame.Mark) error {
 	ch := t.local[channel]
 	switch m.Kind {
 	case frame.Watermark, frame.Idle, frame.Active:
-		return t.act(in, in.valve.Step(ch, m))
+		a := in.valve.Step(ch, m)
+		in.time.note(in.valve, ch)
+		return t.act(in, a)
 	case frame.End:
 		t.gate.End(channel)
 		in.open--

@@ -65,6 +65,7 @@ type Task struct {
 	stopped atomic.Bool
 	run     frame.Run
 	waiter  host.Waiter
+	times   []*EventTime // by input
 }
 
 // input is one input of the head operator with the channels that feed it.
@@ -72,7 +73,8 @@ type input struct {
 	to    operator.Input
 	at    *operator.Runtime
 	valve *valve.Valve
-	open  int // channels that have not ended
+	open  int        // channels that have not ended
+	time  *EventTime // what others see of the valve
 }
 
 // New builds the chain. Errors name the operators that don't fit.
@@ -166,7 +168,8 @@ func (t *Task) connectInputs() error {
 		counts[in.Input]++
 	}
 	for i, in := range ins {
-		t.inputs = append(t.inputs, &input{to: in, at: t.rts[0], valve: valve.New(counts[i])})
+		t.times = append(t.times, newEventTime(counts[i]))
+		t.inputs = append(t.inputs, &input{to: in, at: t.rts[0], valve: valve.New(counts[i]), time: t.times[i]})
 	}
 	for _, in := range t.d.Inputs {
 		t.inputs[in.Input].open++
@@ -190,6 +193,9 @@ func (t *Task) Operators() []operator.Operator { return t.ops }
 
 // Runtimes are what the chain's operators got, in the same order; only their counters may be read elsewhere.
 func (t *Task) Runtimes() []*operator.Runtime { return t.rts }
+
+// EventTime is the event time of the head's inputs, in their order; none for a source. It may be read from any goroutine.
+func (t *Task) EventTime() []*EventTime { return t.times }
 
 // Event hands an event of a coordinator to the operator at index node of the chain: a letter for the mailbox.
 func (t *Task) Event(node int, event []byte) func() error {

@@ -61,7 +61,8 @@ type Subtask struct {
 	Vertex  *plan.Vertex
 	Index   int
 	Mailbox *host.Mailbox
-	Hosts   []*Host // per node of the chain
+	Hosts   []*Host   // per node of the chain
+	Feeds   [][]*Feed // by input of the head, then channel
 	Times   task.Times
 	Started int64 // ns on the job's clock
 	task    *task.Task
@@ -141,6 +142,7 @@ func (b *builder) build(v *plan.ExecutionVertex, st *plan.Subtask) error {
 			c := b.channel(g.Edge, up, st.Index)
 			c.Consumer = waiter
 			d.Inputs = append(d.Inputs, task.Input{Channel: c, Input: g.Edge.Input})
+			sub.feed(g.Edge, up, c)
 		}
 	}
 	for _, g := range st.Outputs {
@@ -162,8 +164,19 @@ func (b *builder) build(v *plan.ExecutionVertex, st *plan.Subtask) error {
 		return fmt.Errorf("build subtask %d of %s: %w", st.Index+1, v.Name, err)
 	}
 	sub.task = t
+	for node := range v.Nodes {
+		sub.watermarkMetrics(node)
+	}
 	b.attempt.Tasks = append(b.attempt.Tasks, sub)
 	return nil
+}
+
+// feed notes a channel into the subtask; the task numbers the channels of an input in this order, too.
+func (s *Subtask) feed(e *plan.JobEdge, up int, c *exchange.Channel) {
+	for len(s.Feeds) <= e.Input {
+		s.Feeds = append(s.Feeds, nil)
+	}
+	s.Feeds[e.Input] = append(s.Feeds[e.Input], &Feed{Edge: e, Subtask: up, channel: c})
 }
 
 // runtime makes what one operator of the chain gets.
