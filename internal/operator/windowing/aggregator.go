@@ -37,10 +37,9 @@ func folded(b *binding, in *frame.Type, k *windows.Incremental, emit func(w *vie
 	if b.evict == nil {
 		return &accumulators{k: k, emit: emit}
 	}
-	c := &elements{types: []*frame.Type{in}, evict: b.evict}
 	acc := k.Accs.New(1)
-	c.apply = func(w *view) error {
-		run := &c.shown[0]
+	return &elements{types: []*frame.Type{in}, evict: b.evict, apply: func(w *view, shown []frame.Run) error {
+		run := &shown[0]
 		if run.N == 0 {
 			return nil
 		}
@@ -50,8 +49,7 @@ func folded(b *binding, in *frame.Type, k *windows.Incremental, emit func(w *vie
 		err := emit(w, acc)
 		k.Accs.Zero(acc, 1)
 		return err
-	}
-	return c
+	}}
 }
 
 // Inputs implements operator.Operator.

@@ -21,7 +21,7 @@ type assigner interface {
 type binding struct {
 	windows windowType
 	domain  process.Domain
-	assign  assignFunc
+	assign  []assignFunc // by input
 	trigger func(rt *process.Runtime) trigger
 	evict   *evictor // nil: there is none
 	merging mergingSets
@@ -58,7 +58,7 @@ func bind[T any, W window.Window](d Definition[T, W]) binding {
 	b.windows = windowType{Key: key, maxes: maxes[W]}
 	a, _ := d.assigner()
 	b.domain = a.Domain()
-	b.assign = bindAssigner(&d)
+	b.assign = []assignFunc{bindAssigner(&d)}
 	b.trigger, b.err = bindTrigger(&d, a)
 	b.evict = bindEvictor(&d)
 	if m, ok := a.(window.Merger[W]); ok && b.err == nil {

@@ -22,15 +22,15 @@ type arrival struct {
 // the elements' timestamps and the order of the inputs.
 type elements struct {
 	chosen
-	types    []*frame.Type // of the inputs
-	evict    *evictor      // nil: there is none
-	apply    func(w *view) error
+	types    []*frame.Type                          // of the inputs
+	evict    *evictor                               // nil: there is none
+	apply    func(w *view, shown []frame.Run) error // hands elements, by input, to the user
 	e        *engine
 	lists    []statebackend.ListTable
 	arrivals statebackend.ListTable
 	arrived  arrival
 	bufs     []buffer
-	shown    []frame.Run // what apply is to hand to the user, by input
+	shown    []frame.Run // scratch: what is handed through a closure must not be a local
 
 	eviction window.Eviction
 	times    []int64 // of the elements in bufs, in order of arrival
@@ -135,7 +135,7 @@ func (c *elements) fire(w *view) error {
 		for input := range c.bufs {
 			c.shown[input] = c.bufs[input].col.Run()
 		}
-		err = c.apply(w)
+		err = c.apply(w, c.shown)
 	default:
 		err = c.fireEvicting(w)
 	}
@@ -156,7 +156,7 @@ func (c *elements) fireEvicting(w *view) error {
 	for input := range c.bufs {
 		c.shown[input] = c.bufs[input].copied()
 	}
-	if err := c.apply(w); err != nil {
+	if err := c.apply(w, c.shown); err != nil {
 		return err
 	}
 	if after := c.ask(c.evict.after); !before && !after {

@@ -22,7 +22,6 @@ type engine struct {
 	binding
 	contents contents
 	user     user
-	assigns  []assignFunc // by input
 
 	rt        *operator.Runtime
 	keys      *keyed.Keys
@@ -70,8 +69,9 @@ type user interface {
 func (e *engine) init(spec windows.Spec, b binding, c contents, u user, keys ...*operator.Key) {
 	e.spec, e.binding, e.contents, e.user = spec, b, c, u
 	e.keys = keyed.NewKeys(keys...)
-	e.assigns = []assignFunc{b.assign}
-	e.pieces = []func(*frame.Run) error{func(r *frame.Run) error { return e.push(0, r) }}
+	for input := range keys {
+		e.pieces = append(e.pieces, func(r *frame.Run) error { return e.push(input, r) })
+	}
 }
 
 // open opens state and timers, then the trigger.
@@ -163,7 +163,7 @@ func (e *engine) Flush() error {
 // element takes element i of a run.
 func (e *engine) element(input int, r *frame.Run, i int) error {
 	ts := r.Time(i)
-	if err := e.assigns[input](&e.assigned, r, i, ts, e.rt.Now); err != nil {
+	if err := e.assign[input](&e.assigned, r, i, ts, e.rt.Now); err != nil {
 		return e.errorf("assign an element to windows: %w", err)
 	}
 	if err := e.assigned.canonical(&e.windows); err != nil {
@@ -286,3 +286,6 @@ func (e *engine) key() (unsafe.Pointer, error) {
 	}
 	return e.timerKey, nil
 }
+
+// Timers is the number of timers of a domain, over all keys and windows.
+func (e *engine) Timers(d process.Domain) int { return e.keys.Timers(d) }

@@ -90,8 +90,9 @@ func AggregateProcess[T, K any, W window.Window, A, R, X any](spec windows.Spec,
 func Process[T, K any, W window.Window, X any](spec windows.Spec, d Definition[T, W], construct func(*window.Runtime) window.Function[K, T, W, X]) operator.Operator {
 	o := newProcessor(spec, construct)
 	b := bind(d)
-	c := &elements{types: []*frame.Type{spec.In}, evict: b.evict}
-	c.apply = func(w *view) error { return o.call(w, frame.Values[T](&c.shown[0])) }
+	c := &elements{types: []*frame.Type{spec.In}, evict: b.evict, apply: func(w *view, shown []frame.Run) error {
+		return o.call(w, frame.Values[T](&shown[0]))
+	}}
 	o.engine.init(spec, b, c, o, spec.Key)
 	return o
 }
