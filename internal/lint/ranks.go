@@ -75,6 +75,7 @@ func Ranks() []Rank {
 		{"conformance", "F8", "runners of the vectors"},
 		{"conformance/*", "F8", "runners of the vectors, one family each"},
 		{"examples/*", "F8", "programs, each alone"},
+		{"docs/guide/pictures", "F8", "draws the guide's pictures of windows by running assigners, jobs and valves on their data"},
 		{"bench/*", "F8", "hand-written loops to compare with; they import nothing of ours"},
 		{"bench", "F8", "the measuring program"},
 		{"cmd/*", "F8", "binaries: they link everything"},
