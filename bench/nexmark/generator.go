@@ -102,7 +102,7 @@ func (c Config) number(i int64) int64 {
 }
 
 // millis is the time of event n.
-func (c Config) millis(n int64) int64 { return Base + n*1_000_000/int64(c.Rate)/1000 }
+func (c Config) millis(n int64) int64 { return c.Start + n*1_000_000/int64(c.Rate)/1000 }
 
 // kind is the kind of event n.
 func kind(n int64) int {

@@ -87,7 +87,7 @@ const (
 	categories    = 5
 )
 
-// Base is the time of event 0: midnight of 15 July 2015, in ms since 1970.
+// Base is the time of event 0 unless said otherwise: midnight of 15 July 2015, in ms since 1970.
 const Base = 1436918400000
 
 // Sizes in bytes that a record of each kind has on average: what its fields lack is made up by Extra.
@@ -116,6 +116,7 @@ const (
 type Config struct {
 	Events int    // how many
 	Rate   int    // events per second of event time; default DefaultRate
+	Start  int64  // time of event 0, ms since 1970; default Base
 	Group  int    // events within a group of so many come out of order; default 1: in order. Not a multiple of 953.
 	Seed   uint64 // of all choices
 }
@@ -126,6 +127,9 @@ const DefaultRate = 100_000
 func (c Config) check() (Config, error) {
 	if c.Rate == 0 {
 		c.Rate = DefaultRate
+	}
+	if c.Start == 0 {
+		c.Start = Base
 	}
 	if c.Group == 0 {
 		c.Group = 1
