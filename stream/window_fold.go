@@ -32,9 +32,15 @@ func folding[T, K any, W window.Window, R any](s *WindowedStream[T, K, W], init 
 	}, f}
 }
 
-// refuseFold reports a fold over windows that merge.
-func (w *windowSpec) refuseFold(e *Env) {
+// withoutMerging is the stream for a fold: windows that merge are a mistake.
+func (s *WindowedStream[T, K, W]) withoutMerging() *WindowedStream[T, K, W] {
+	d := *s
+	d.w.refuseFold()
+	return &d
+}
+
+func (w *windowSpec) refuseFold() {
 	if w.merges {
-		e.report(fmt.Errorf("fold windows by %s: they merge, and results of a fold can't be merged (use Aggregate)", w.assigner))
+		w.mistake(fmt.Errorf("fold windows by %s: they merge, and results of a fold can't be merged (use Aggregate)", w.assigner))
 	}
 }

@@ -62,7 +62,7 @@ func (s *WindowedStream[T, K, W]) FoldWith[R, X any](init R, f func(acc R, x T) 
 // FoldProcess is Fold with a window function that is given the fold's result: it sees key, window, time and state.
 func (s *WindowedStream[T, K, W]) FoldProcess[R any, P window.Function[K, R, W, X], X any](init R, f func(acc R, x T) R, construct func(*window.Runtime) P) *Stream[X] {
 	a := folding(s, init, f)
-	s.w.refuseFold(s.c.env)
+	s = s.withoutMerging()
 	k := windows.Program[T, K, W, R, R, R]{Aggregate: a, NoMerge: true, Emit: func(*R, *window.Info[K, W], R) {}}
 	return processed(s, foldingContents, k.Incremental(typeOf[R](s.c.env).Handle), a.Result, construct)
 }
@@ -172,7 +172,7 @@ func aggregated[T, K any, W window.Window, A, R, X any](s *WindowedStream[T, K, 
 }
 
 func folded[T, K any, W window.Window, R, X any](s *WindowedStream[T, K, W], init R, f func(acc R, x T) R, emit func(*X, *window.Info[K, W], R)) *Stream[X] {
-	s.w.refuseFold(s.c.env)
+	s = s.withoutMerging()
 	k := windows.Program[T, K, W, R, R, X]{Aggregate: folding(s, init, f), NoMerge: true, Emit: emit}
 	return incremental[X](s, "Window Fold", foldingContents, k.Incremental(typeOf[R](s.c.env).Handle))
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 	"github.com/flott-dev/flott/internal/graph"
 	"github.com/flott-dev/flott/internal/operator"
 	"github.com/flott-dev/flott/internal/operator/sessions"
-	"github.com/flott-dev/flott/internal/operator/slices"
+	slicing "github.com/flott-dev/flott/internal/operator/slices"
 	"github.com/flott-dev/flott/internal/operator/windows"
 	"github.com/flott-dev/flott/process"
 	"github.com/flott-dev/flott/window"
@@ -31,11 +32,22 @@ func WithGeneralWindows() Option { return func(s *env.Settings) { s.GeneralWindo
 
 func isTime(w reflect.Type) bool { return w == reflect.TypeFor[window.Time]() }
 
-// windows looks at an assigner.
-func (e *Env) windows(assigner any, merges bool, w reflect.Type) (s windowSpec) {
+// windowMistake is what is wrong with a description of windows, and the user's line. It is reported when the operator is
+// there, so that the error can name it.
+type windowMistake struct {
+	caller string
+	err    error
+}
+
+func (w *windowSpec) mistake(err error) {
+	w.mistakes = append(slices.Clip(w.mistakes), windowMistake{env.Caller(packagePath), err})
+}
+
+// newWindowSpec looks at an assigner.
+func newWindowSpec(assigner any, merges bool, w reflect.Type) (s windowSpec) {
 	s.merges, s.mergeable = merges, true
 	if missing(assigner) {
-		e.report(errors.New("window a stream: there is no assigner"))
+		s.mistake(errors.New("assign windows: there is no assigner"))
 		s.unassigned = true
 		return s
 	}
@@ -43,7 +55,7 @@ func (e *Env) windows(assigner any, merges bool, w reflect.Type) (s windowSpec) 
 	if d, ok := assigner.(interface{ DefaultTrigger() window.Trigger }); ok {
 		s.usual = called(d.DefaultTrigger())
 	}
-	e.check("window a stream by "+s.assigner, assigner)
+	s.check("assign windows by "+s.assigner, assigner)
 	if !isTime(w) {
 		return s
 	}
@@ -55,10 +67,10 @@ func (e *Env) windows(assigner any, merges bool, w reflect.Type) (s windowSpec) 
 }
 
 // check reports what x, an assigner, trigger or evictor, finds wrong with itself.
-func (e *Env) check(what string, x any) {
+func (w *windowSpec) check(what string, x any) {
 	if c, ok := x.(interface{ Check() error }); ok {
 		if err := c.Check(); err != nil {
-			e.report(fmt.Errorf("%s: %w", what, err))
+			w.mistake(fmt.Errorf("%s: %w", what, err))
 		}
 	}
 }
@@ -83,36 +95,36 @@ func called(x any) string {
 }
 
 // triggered says that the windows have a trigger of their own.
-func (w *windowSpec) triggered(e *Env, t any) {
+func (w *windowSpec) triggered(t any) {
 	if missing(t) {
-		e.report(errors.New("set the trigger of windows: there is none"))
+		w.mistake(errors.New("set the trigger of windows: there is none"))
 		return
 	}
 	w.trigger = called(t)
 	c, ok := t.(interface{ CanMerge() bool })
 	w.mergeable = ok && c.CanMerge()
-	e.check("trigger windows by "+w.trigger, t)
+	w.check("trigger windows by "+w.trigger, t)
 }
 
-func (w *windowSpec) evicted(e *Env, x any) {
+func (w *windowSpec) evicted(x any) {
 	if missing(x) {
-		e.report(errors.New("set the evictor of windows: there is none"))
+		w.mistake(errors.New("set the evictor of windows: there is none"))
 		return
 	}
 	w.evictor = called(x)
-	e.check("evict from windows by "+w.evictor, x)
+	w.check("evict from windows by "+w.evictor, x)
 }
 
-func (w *windowSpec) allow(e *Env, d time.Duration) {
+func (w *windowSpec) allow(d time.Duration) {
 	if d < 0 {
-		e.report(fmt.Errorf("allow windows a lateness of %v: it must not be negative", d))
+		w.mistake(fmt.Errorf("allow windows a lateness of %v: it must not be negative", d))
 	}
 	w.lateness = d
 }
 
-func (w *windowSpec) lateTo(e *Env, tag string) {
+func (w *windowSpec) lateTo(tag string) {
 	if tag == "" {
-		e.report(errors.New("send late elements to a side output: the tag has no name (make it with NewOutputTag)"))
+		w.mistake(errors.New("send late elements to a side output: the tag has no name (make it with NewOutputTag)"))
 	}
 	w.late = tag
 }
@@ -160,7 +172,7 @@ const (
 //go:noinline
 func (c *core) window(f windowFunction, w windowSpec, key *operator.Key, out *frame.Type) *core {
 	n := newNode(graph.Operator, f.name, out)
-	w.compatible(c.env)
+	w.report(c.env, n)
 	path := w.path(c.env, f.k)
 	w.show(n, path, f.contents)
 	in := c.typ
@@ -170,7 +182,7 @@ func (c *core) window(f windowFunction, w windowSpec, key *operator.Key, out *fr
 		}
 		switch path {
 		case slicedPath:
-			return slices.New(s, w.grid.Grid(), w.domain, f.k)
+			return slicing.New(s, w.grid.Grid(), w.domain, f.k)
 		case sessionPath:
 			return sessions.New(s, *w.gap, w.domain, f.k)
 		}
@@ -184,13 +196,16 @@ func (c *core) window(f windowFunction, w windowSpec, key *operator.Key, out *fr
 
 func (w *windowSpec) inEventTime() bool { return w.domain == process.EventTime && !w.unassigned }
 
-// compatible reports what does not go together.
-func (w *windowSpec) compatible(e *Env) {
+// report reports the mistakes of an operator, and what does not go together.
+func (w *windowSpec) report(e *Env, n *graph.Node) {
 	if w.merges && !w.mergeable {
-		e.report(fmt.Errorf("trigger windows by %s: windows by %s merge, and that trigger can't", w.trigger, w.assigner))
+		w.mistake(fmt.Errorf("trigger windows by %s: windows by %s merge, and that trigger can't", w.trigger, w.assigner))
 	}
 	if w.inEventTime() && e.time == ProcessingTime {
-		e.report(fmt.Errorf("window a stream by %s: it needs event time, the environment is set to processing time", w.assigner))
+		w.mistake(fmt.Errorf("assign windows by %s: it needs event time, the environment is set to processing time", w.assigner))
+	}
+	for _, m := range w.mistakes {
+		e.e.Report(m.caller, fmt.Errorf("operator %q: %w", n.Name, m.err))
 	}
 }
 

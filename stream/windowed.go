@@ -42,6 +42,7 @@ type windowSpec struct {
 	mergeable  bool           // the trigger
 	unkeyed    bool
 	unassigned bool // there was no assigner
+	mistakes   []windowMistake
 }
 
 // Window puts the elements of each key into windows by their time.
@@ -90,13 +91,14 @@ func countWindows[T, K any, N int](s *WindowedStream[T, K, window.Global], n int
 	case 1:
 		return s.Evictor(window.CountEvictor(n)).Trigger(window.CountTrigger(int64(slide[0])))
 	}
-	s.c.env.report(fmt.Errorf("window by count: %d slides, at most one is possible", len(slide)))
-	return s
+	d := *s
+	d.w.mistake(fmt.Errorf("window by count: %d slides, at most one is possible", len(slide)))
+	return &d
 }
 
 func windowed[T, K any, W window.Window](c *core, key *operator.Key, a window.Assigner[W]) *WindowedStream[T, K, W] {
 	_, merges := a.(window.Merger[W])
-	s := &WindowedStream[T, K, W]{c: c, key: key, w: c.env.windows(a, merges, reflect.TypeFor[W]())}
+	s := &WindowedStream[T, K, W]{c: c, key: key, w: newWindowSpec(a, merges, reflect.TypeFor[W]())}
 	if s.w.unassigned {
 		return s
 	}
@@ -106,7 +108,7 @@ func windowed[T, K any, W window.Window](c *core, key *operator.Key, a window.As
 
 func windowedBy[T, K any, W window.Window](c *core, key *operator.Key, a window.ElementAssigner[T, W]) *WindowedStream[T, K, W] {
 	_, merges := a.(window.Merger[W])
-	s := &WindowedStream[T, K, W]{c: c, key: key, w: c.env.windows(a, merges, reflect.TypeFor[W]())}
+	s := &WindowedStream[T, K, W]{c: c, key: key, w: newWindowSpec(a, merges, reflect.TypeFor[W]())}
 	if s.w.unassigned {
 		return s
 	}
@@ -121,7 +123,7 @@ func windowedBy[T, K any, W window.Window](c *core, key *operator.Key, a window.
 func (s *WindowedStream[T, K, W]) Trigger(t window.Trigger) *WindowedStream[T, K, W] {
 	d := *s
 	d.d.Trigger, d.d.ElementTrigger = t, nil
-	d.w.triggered(s.c.env, t)
+	d.w.triggered(t)
 	return &d
 }
 
@@ -129,7 +131,7 @@ func (s *WindowedStream[T, K, W]) Trigger(t window.Trigger) *WindowedStream[T, K
 func (s *WindowedStream[T, K, W]) TriggerBy(t window.ElementTrigger[T]) *WindowedStream[T, K, W] {
 	d := *s
 	d.d.Trigger, d.d.ElementTrigger = nil, t
-	d.w.triggered(s.c.env, t)
+	d.w.triggered(t)
 	return &d
 }
 
@@ -138,7 +140,7 @@ func (s *WindowedStream[T, K, W]) TriggerBy(t window.ElementTrigger[T]) *Windowe
 func (s *WindowedStream[T, K, W]) Evictor(e window.Evictor) *WindowedStream[T, K, W] {
 	d := *s
 	d.d.Evictor, d.d.ElementEvictor = e, nil
-	d.w.evicted(s.c.env, e)
+	d.w.evicted(e)
 	return &d
 }
 
@@ -146,7 +148,7 @@ func (s *WindowedStream[T, K, W]) Evictor(e window.Evictor) *WindowedStream[T, K
 func (s *WindowedStream[T, K, W]) EvictorBy(e window.ElementEvictor[T]) *WindowedStream[T, K, W] {
 	d := *s
 	d.d.Evictor, d.d.ElementEvictor = nil, e
-	d.w.evicted(s.c.env, e)
+	d.w.evicted(e)
 	return &d
 }
 
@@ -154,7 +156,7 @@ func (s *WindowedStream[T, K, W]) EvictorBy(e window.ElementEvictor[T]) *Windowe
 // allowed: the window fires again, with it. Windows of processing time know no lateness.
 func (s *WindowedStream[T, K, W]) AllowedLateness(d time.Duration) *WindowedStream[T, K, W] {
 	n := *s
-	n.w.allow(s.c.env, d)
+	n.w.allow(d)
 	return &n
 }
 
@@ -162,6 +164,6 @@ func (s *WindowedStream[T, K, W]) AllowedLateness(d time.Duration) *WindowedStre
 // timestamps. Default: they are dropped, and counted by the operator's metric numLateRecordsDropped.
 func (s *WindowedStream[T, K, W]) SideOutputLateData(tag process.OutputTag[T]) *WindowedStream[T, K, W] {
 	n := *s
-	n.w.lateTo(s.c.env, tag.Name())
+	n.w.lateTo(tag.Name())
 	return &n
 }
