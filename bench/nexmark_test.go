@@ -13,7 +13,7 @@ import (
 // TestQueriesAnswerAsTheOraclesDo runs every query over events that come out of order and cross midnight. An auction stays
 // open for seconds, and there are several windows of ten seconds.
 func TestQueriesAnswerAsTheOraclesDo(t *testing.T) {
-	d, err := nexmark.Generate(nexmark.Config{Events: 80_000, Rate: 1000, Start: nexmark.Base - 30_000, Group: 500})
+	d, err := nexmark.Generate(nexmark.Config{Events: 80_000, Rate: 1000, Start: nexmark.Midnight - 30_000, Group: 500})
 	if err != nil {
 		t.Fatal(err)
 	}

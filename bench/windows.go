@@ -32,9 +32,9 @@ func windowSuite() []workload {
 	}
 }
 
-// timed is a stream of events with their timestamps. The watermark comes every ms of the clock, behind disorder of that
+// stamped is a stream of events with their timestamps. The watermark comes every ms of the clock, behind disorder of that
 // much.
-func timed(env *stream.Env, es []loops.Event, disorder time.Duration) *stream.Stream[loops.Event] {
+func stamped(env *stream.Env, es []loops.Event, disorder time.Duration) *stream.Stream[loops.Event] {
 	env.SetAutoWatermarkInterval(time.Millisecond)
 	return env.FromSource(&repeat[loops.Event]{es, 1}, "Events").AssignTimestampsAndWatermarks(
 		watermark.ForBoundedOutOfOrderness[loops.Event](disorder).WithMillis(func(e loops.Event) int64 { return e.TS }))
@@ -68,7 +68,7 @@ func tumbling(keys int) func(context.Context, options) (*pair, error) {
 		keys := max(1, keys/o.shrink)
 		es := loops.Events(8<<20/o.shrink, keys, 200_000/o.shrink)
 		return windowPair(es, func() uint64 { return loops.Tumbling(es, keys) }, countTumbling, func(env *stream.Env) *stream.Stream[windowed] {
-			return timed(env, es, 0).KeyBy(byKey).Window(window.Tumbling(10 * time.Second)).Aggregate(agg.Count[loops.Event]())
+			return stamped(env, es, 0).KeyBy(byKey).Window(window.Tumbling(10 * time.Second)).Aggregate(agg.Count[loops.Event]())
 		}), nil
 	}
 }
@@ -79,7 +79,7 @@ func tumblingDisorder(_ context.Context, o options) (*pair, error) {
 	es := loops.Events(8<<20/o.shrink, keys, 200_000/o.shrink)
 	mixed := loops.Disorder(es, 2000)
 	return windowPair(es, func() uint64 { return loops.Tumbling(es, keys) }, countTumbling, func(env *stream.Env) *stream.Stream[windowed] {
-		return timed(env, mixed, 2*time.Second).KeyBy(byKey).Window(window.Tumbling(10 * time.Second)).Aggregate(agg.Count[loops.Event]())
+		return stamped(env, mixed, 2*time.Second).KeyBy(byKey).Window(window.Tumbling(10 * time.Second)).Aggregate(agg.Count[loops.Event]())
 	}), nil
 }
 
@@ -96,7 +96,7 @@ func sliding(size, slide int64) func(context.Context, options) (*pair, error) {
 			}
 			return sum
 		}, func(env *stream.Env) *stream.Stream[windowed] {
-			return timed(env, es, 0).KeyBy(byKey).
+			return stamped(env, es, 0).KeyBy(byKey).
 				Window(window.Sliding(time.Duration(size)*time.Millisecond, time.Duration(slide)*time.Millisecond)).
 				Aggregate(agg.Count[loops.Event]())
 		}), nil
@@ -120,7 +120,7 @@ func slidingMax(_ context.Context, o options) (*pair, error) {
 		}
 		return sum
 	}, func(env *stream.Env) *stream.Stream[windowed] {
-		return timed(env, es, 0).KeyBy(byKey).Window(window.Sliding(time.Minute, time.Second)).
+		return stamped(env, es, 0).KeyBy(byKey).Window(window.Sliding(time.Minute, time.Second)).
 			Aggregate(agg.Max(func(e loops.Event) int64 { return e.TS }))
 	})
 	p.digest = func() uint64 { return loops.SlidingMax(es, 60_000, 1000) }
@@ -138,7 +138,7 @@ func session(gap int64) func(context.Context, options) (*pair, error) {
 			}
 			return sum
 		}, func(env *stream.Env) *stream.Stream[windowed] {
-			return timed(env, es, 0).KeyBy(byKey).Window(window.Session(time.Duration(gap) * time.Millisecond)).
+			return stamped(env, es, 0).KeyBy(byKey).Window(window.Session(time.Duration(gap) * time.Millisecond)).
 				Aggregate(agg.Count[loops.Event]())
 		}), nil
 	}
@@ -163,7 +163,7 @@ func intervalJoin(_ context.Context, o options) (*pair, error) {
 				return sum
 			})
 			err := execute(ctx, "interval join", 1, func(env *stream.Env) {
-				timed(env, left, 0).KeyBy(byKey).IntervalJoin(timed(env, right, 0).KeyBy(byKey)).
+				stamped(env, left, 0).KeyBy(byKey).IntervalJoin(stamped(env, right, 0).KeyBy(byKey)).
 					Between(-time.Second, 2*time.Second).
 					JoinPtr(func(a, b *loops.Event) uint64 { return loops.PairChecksum(a.Key, a.TS, b.TS) }).SinkTo(out)
 			})

@@ -22,7 +22,7 @@ func TestEventsComeInTheirProportionsWithTheirIDsAndTimes(t *testing.T) {
 	d := generate(t, Config{Events: 10 * Epoch, Rate: 10_000})
 	for n, e := range d.Events {
 		epoch, offset := int64(n/Epoch), int64(n%Epoch)
-		if got, want := e.Millis(), Base+int64(n)/10; got != want {
+		if got, want := e.Millis(), Midnight+int64(n)/10; got != want {
 			t.Fatalf("event %d is of time %d, want %d", n, got, want)
 		}
 		switch {

@@ -87,8 +87,8 @@ const (
 	categories    = 5
 )
 
-// Base is the time of event 0 unless said otherwise: midnight of 15 July 2015, in ms since 1970.
-const Base = 1436918400000
+// Midnight is the time of event 0 unless said otherwise: midnight of 15 July 2015, in ms since 1970.
+const Midnight = 1436918400000
 
 // Sizes in bytes that a record of each kind has on average: what its fields lack is made up by Extra.
 const (
@@ -116,7 +116,7 @@ const (
 type Config struct {
 	Events int    // how many
 	Rate   int    // events per second of event time; default DefaultRate
-	Start  int64  // time of event 0, ms since 1970; default Base
+	Start  int64  // time of event 0, ms since 1970; default Midnight
 	Group  int    // events within a group of so many come out of order; default 1: in order. Not a multiple of 953.
 	Seed   uint64 // of all choices
 }
@@ -129,7 +129,7 @@ func (c Config) check() (Config, error) {
 		c.Rate = DefaultRate
 	}
 	if c.Start == 0 {
-		c.Start = Base
+		c.Start = Midnight
 	}
 	if c.Group == 0 {
 		c.Group = 1
