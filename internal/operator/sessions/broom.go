@@ -50,7 +50,7 @@ func (o *driver) gather(looks int) int {
 			b.hand = 1
 		}
 		if s := &o.nodes[b.hand]; s.empty() && s.newer != freeNode {
-			o.k.Keys.Move(o.k.Keys.At(b.keys, len(b.ids)), o.key(uint32(b.hand)), 1)
+			o.k.Keys.Move(o.k.Keys.At(b.keys, len(b.ids)), o.keys.at(uint32(b.hand)), 1)
 			b.ids = append(b.ids, uint32(b.hand))
 		}
 	}
@@ -60,11 +60,11 @@ func (o *driver) gather(looks int) int {
 // forget takes the keys that were collected out of the table.
 func (o *driver) forget() error {
 	b := &o.broom
-	if err := o.keys.name(serde.Column{P: b.keys, N: len(b.ids), Stride: o.k.Keys.Size}); err != nil {
+	if err := o.keyer.name(serde.Column{P: b.keys, N: len(b.ids), Stride: o.k.Keys.Size}); err != nil {
 		return err
 	}
 	for i, id := range b.ids {
-		if err := o.keys.table.Delete(i); err != nil {
+		if err := o.keyer.table.Delete(i); err != nil {
 			return err
 		}
 		o.release(id)

@@ -13,11 +13,13 @@ type node struct {
 	start, end int64 // start > end: there is no session
 	due        int64 // the time of the entry in the wheel that counts
 	older      uint32
-	newer      uint32 // 0: this is the key's latest, which the table knows; freeNode: the node is nobody's
+	newer      uint32           // 0: this is the key's latest, which the table knows; freeNode: the node is nobody's
+	tail       [tailBytes]uint8 // accumulator and key, as far as they fit: a session is one line of the cache
 }
 
 const (
-	nodeBytes = unsafe.Sizeof(node{})
+	nodeBytes = unsafe.Sizeof(node{}) // 64
+	tailBytes = 32
 	// noTime is the due time of no entry.
 	noTime   = math.MinInt64
 	freeNode = math.MaxUint32
@@ -25,8 +27,10 @@ const (
 	firstNodes = 1024
 )
 
-// none is a node without a session: no time touches it.
-var none = node{start: math.MaxInt64, end: math.MinInt64, due: noTime}
+// reset takes the session out of a node: no time touches it.
+func (n *node) reset() {
+	n.start, n.end, n.due = math.MaxInt64, math.MinInt64, noTime
+}
 
 func (n *node) empty() bool { return n.start > n.end }
 
@@ -36,8 +40,8 @@ type chains struct {
 	ledger    ledger
 	k         *windows.Incremental
 	nodes     []node // all that there is memory for
-	accs      unsafe.Pointer
-	keys      unsafe.Pointer
+	accs      column
+	keys      column
 	used      int    // nodes ever handed out, with node 0, which is nobody's
 	free      uint32 // the first free node; the next is its older
 	live      int    // sessions
@@ -45,29 +49,81 @@ type chains struct {
 	wheel     wheel
 	watermark int64 // sessions that end at it or before have fired
 	lateness  int64
-	hollow    bool // accumulators hold no pointers
-	light     bool // keys hold no pointers
 }
 
-func (c *chains) open(lateness int64) error {
+// column is a value for each node.
+type column struct {
+	*windows.Memory
+	base   unsafe.Pointer // the value of node 0
+	stride uintptr
+	scale  uint32  // of node numbers: that of the value in an array of such values at base
+	inside bool    // it is in the tail of the nodes
+	offset uintptr // where
+	plain  bool    // no pointers
+}
+
+// place says where the values lie: in the tail of the nodes, from offset on, if they fit there. whole says that their
+// distance must be a multiple of their size. It returns what is left of the tail.
+func (c *column) place(m *windows.Memory, pointers, whole bool, offset uintptr) uintptr {
+	c.Memory, c.stride, c.scale, c.plain = m, m.Size, 1, !pointers
+	end := (offset + m.Size + 7) &^ 7
+	if pointers || m.Size == 0 || end > nodeBytes || whole && nodeBytes%m.Size != 0 {
+		return offset
+	}
+	c.inside, c.stride, c.scale, c.offset = true, nodeBytes, uint32(nodeBytes/m.Size), offset
+	return end
+}
+
+func (c *column) at(id uint32) unsafe.Pointer { return unsafe.Add(c.base, uintptr(id)*c.stride) }
+
+// bytes is the memory of its own that it takes for a node.
+func (c *column) bytes() int64 {
+	if c.inside {
+		return 0
+	}
+	return int64(c.Size)
+}
+
+// grow makes room for so many nodes, of which the first used have values.
+func (c *column) grow(nodes []node, used int) {
+	if c.inside {
+		c.base = unsafe.Add(unsafe.Pointer(unsafe.SliceData(nodes)), c.offset)
+		return
+	}
+	base := c.New(len(nodes))
+	if used > 1 {
+		c.Move(base, c.base, used)
+	}
+	c.base = base
+}
+
+// clear makes the value of a node zero.
+func (c *column) clear(id uint32) {
+	if c.plain && c.Size == 8 {
+		*(*uint64)(c.at(id)) = 0
+		return
+	}
+	c.Zero(c.at(id), 1)
+}
+
+func (c *chains) open(lateness int64, keyPointers bool) error {
+	tail := c.accs.place(&c.k.Accs, c.k.Acc.Pointers, true, nodeBytes-tailBytes)
+	c.keys.place(&c.k.Keys, keyPointers, false, tail)
 	c.used, c.watermark, c.lateness = 1, noTime, lateness
 	c.wheel.ledger = &c.ledger
 	if err := c.grow(); err != nil {
 		return err
 	}
-	c.nodes[0] = none
+	c.nodes[0].reset()
 	return nil
 }
-
-func (c *chains) acc(id uint32) unsafe.Pointer { return c.k.Accs.At(c.accs, int(id)) }
-
-func (c *chains) key(id uint32) unsafe.Pointer { return c.k.Keys.At(c.keys, int(id)) }
 
 // alloc hands out a node without a session; its accumulator is zero, its key the caller's to write.
 func (c *chains) alloc() (uint32, error) {
 	if id := c.free; id != 0 {
-		c.free = c.nodes[id].older
-		c.nodes[id] = none
+		s := &c.nodes[id]
+		c.free = s.older
+		s.older, s.newer = 0, 0
 		return id, nil
 	}
 	if c.used == len(c.nodes) {
@@ -77,37 +133,36 @@ func (c *chains) alloc() (uint32, error) {
 	}
 	id := uint32(c.used)
 	c.used++
-	c.nodes[id] = none
+	c.nodes[id].reset()
 	return id, nil
 }
 
 // grow doubles the memory.
 func (c *chains) grow() error {
 	size := max(2*len(c.nodes), firstNodes)
-	if size > freeNode {
+	if size > freeNode/int(c.accs.scale) {
 		return fmt.Errorf("operator %q: session windows: more sessions than one subtask can hold: raise the parallelism", c.ledger.operator)
 	}
-	each := int64(nodeBytes + c.k.Accs.Size + c.k.Keys.Size)
+	each := int64(nodeBytes) + c.accs.bytes() + c.keys.bytes()
 	if err := c.ledger.reserve(int64(size-len(c.nodes)) * each); err != nil {
 		return err
 	}
-	nodes, accs, keys := make([]node, size), c.k.Accs.New(size), c.k.Keys.New(size)
-	copy(nodes, c.nodes)
-	if c.used > 1 {
-		c.k.Accs.Move(accs, c.accs, c.used)
-		c.k.Keys.Move(keys, c.keys, c.used)
-	}
-	c.nodes, c.accs, c.keys = nodes, accs, keys
+	nodes := make([]node, size)
+	copy(nodes, c.nodes[:min(c.used, len(c.nodes))])
+	c.accs.grow(nodes, c.used)
+	c.keys.grow(nodes, c.used)
+	c.nodes = nodes
 	return nil
 }
 
 // release makes a node nobody's.
 func (c *chains) release(id uint32) {
-	if !c.light {
-		c.k.Keys.Zero(c.key(id), 1)
+	if !c.keys.plain {
+		c.keys.clear(id)
 	}
-	c.nodes[id] = none
-	c.nodes[id].older, c.nodes[id].newer = c.free, freeNode
+	s := &c.nodes[id]
+	s.reset()
+	s.older, s.newer = c.free, freeNode
 	c.free = id
 }
 
@@ -163,7 +218,7 @@ func (c *chains) insert(latest *uint32, newer uint32) (uint32, error) {
 	if err != nil {
 		return 0, err
 	}
-	c.k.Keys.Move(c.key(id), c.key(*latest), 1)
+	c.keys.Move(c.keys.at(id), c.keys.at(*latest), 1)
 	older := *latest
 	if newer != 0 {
 		older = c.nodes[newer].older
@@ -185,15 +240,6 @@ func (c *chains) relink(latest *uint32, newer, id uint32) {
 	}
 }
 
-// zero clears an accumulator.
-func (c *chains) zero(id uint32) {
-	if c.hollow && c.k.Accs.Size == 8 {
-		*(*uint64)(c.acc(id)) = 0
-		return
-	}
-	c.k.Accs.Zero(c.acc(id), 1)
-}
-
 // oldest is the oldest session that touches [start, ...), from one on that does.
 func (c *chains) oldest(id uint32, start int64) uint32 {
 	for {
@@ -209,8 +255,8 @@ func (c *chains) oldest(id uint32, start int64) uint32 {
 func (c *chains) merge(latest *uint32, oldest, newest uint32) {
 	end, newer := c.nodes[newest].end, c.nodes[newest].newer
 	for id := c.nodes[oldest].newer; id != newer; {
-		c.k.Merge(c.acc(oldest), c.acc(id))
-		c.zero(id)
+		c.k.Merge(c.accs.at(oldest), c.accs.at(id))
+		c.accs.clear(id)
 		next := c.nodes[id].newer
 		c.release(id)
 		c.live--
@@ -229,12 +275,12 @@ func (c *chains) extend(id uint32, start, end int64) {
 
 // leave ends a session. The node of a key's latest one stays, empty.
 func (c *chains) leave(id uint32) {
-	c.zero(id)
+	c.accs.clear(id)
 	c.live--
 	s := &c.nodes[id]
 	older, newer := s.older, s.newer
 	if newer == 0 {
-		s.start, s.end, s.due = none.start, none.end, none.due
+		s.reset()
 		c.idle++
 		return
 	}
@@ -248,5 +294,5 @@ func (c *chains) leave(id uint32) {
 // close gives everything back.
 func (c *chains) close() {
 	c.ledger.release()
-	c.nodes, c.accs, c.keys, c.wheel = nil, nil, nil, wheel{}
+	c.nodes, c.accs, c.keys, c.wheel = nil, column{}, column{}, wheel{}
 }

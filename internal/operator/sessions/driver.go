@@ -35,7 +35,7 @@ type driver struct {
 	operator.Unary
 	assigner
 	chains
-	keys    keyer
+	keyer   keyer
 	folding stretch
 	broom   broom
 	spec    windows.Spec
@@ -45,6 +45,7 @@ type driver struct {
 	late    *process.SideBuffer // nil: nobody reads it
 	dropped int64               // late elements since the last count
 	alarm   alarm
+	touched int64
 	part    frame.Run
 	piece   func(*frame.Run) error // push, bound once: a method value would be allocated at each use
 }
@@ -59,8 +60,8 @@ func New(spec windows.Spec, gap Gap, domain process.Domain, k *windows.Increment
 	return &driver{
 		Unary:    operator.Unary{In: spec.In, Out: operator.NewOutput(spec.Out)},
 		assigner: assigner{gap: gap, domain: domain, place: spec.Place},
-		chains:   chains{k: k, hollow: !k.Acc.Pointers, light: !spec.Key.Pointers},
-		keys:     keyer{key: spec.Key},
+		chains:   chains{k: k},
+		keyer:    keyer{key: spec.Key},
 		broom:    broom{slack: sweepSlack},
 		spec:     spec, sides: operator.NewSides(spec.Sides),
 	}
@@ -97,10 +98,10 @@ func (o *driver) Open(rt *operator.Runtime) error {
 	o.piece = o.push
 	o.alarm = alarm{callbacks: rt.Timers, ring: o.ring}
 	o.ledger = ledger{memory: rt.Memory, operator: rt.Name}
-	if err := o.chains.open(o.spec.Lateness); err != nil {
+	if err := o.chains.open(o.spec.Lateness, o.spec.Key.Pointers); err != nil {
 		return err
 	}
-	return o.keys.open(rt)
+	return o.keyer.open(rt)
 }
 
 // openLate finds the side output of late elements, or makes the metric that counts them.
@@ -121,7 +122,7 @@ func (o *driver) openLate(rt *operator.Runtime) error {
 func (o *driver) Close() error {
 	o.alarm.cancel()
 	o.chains.close()
-	return o.keys.close()
+	return o.keyer.close()
 }
 
 // Push implements operator.Input.
@@ -145,7 +146,7 @@ func (o *driver) push(r *frame.Run) error {
 	if o.domain == process.ProcessingTime {
 		o.wheel.rest(o.RT.Now)
 	}
-	if err := o.keys.begin(r); err != nil {
+	if err := o.keyer.begin(r); err != nil {
 		return err
 	}
 	if err := o.put(r); err != nil {

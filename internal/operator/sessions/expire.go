@@ -42,6 +42,11 @@ func (o *driver) advance(upTo int64) error {
 		if c == nil {
 			break
 		}
+		touched := int64(0)
+		for _, id := range c.id[:c.n] {
+			touched += o.nodes[id].due
+		}
+		o.touched = touched
 		for i, id := range c.id[:c.n] {
 			if err := o.expire(id, c.at[i]); err != nil {
 				return err
@@ -89,6 +94,6 @@ func (o *driver) emit(id uint32) error {
 	}
 	s := &o.nodes[id]
 	o.window = window.Time{Start: s.start, End: s.end}
-	o.k.Emit(o.emitter.Column, o.key(id), unsafe.Pointer(&o.window), o.acc(id), s.end-1)
+	o.k.Emit(o.emitter.Column, o.keys.at(id), unsafe.Pointer(&o.window), o.accs.at(id), s.end-1)
 	return nil
 }

@@ -314,7 +314,7 @@ func (tr *trial) consistent(seed uint64, step int) {
 	if sessions != want || sessions != o.live || idle != o.idle {
 		tr.h.t.Fatalf("seed %d, step %d: %d sessions (counted %d), want %d; %d idle (counted %d), %d free", seed, step, sessions, o.live, want, idle, o.idle, free)
 	}
-	if keys := o.keys.table.Len(); keys != idle+chainsOf(o) {
+	if keys := o.keyer.table.Len(); keys != idle+chainsOf(o) {
 		tr.h.t.Fatalf("seed %d, step %d: %d keys in the table, %d idle", seed, step, keys, idle)
 	}
 }

@@ -23,21 +23,27 @@ func (s *stretch) open() {
 func (o *driver) put(r *frame.Run) error {
 	o.folding.from = 0
 	starts, ends := o.assigner.starts[:r.N], o.assigner.ends[:r.N]
-	latest, ids, fresh := o.keys.latest[:r.N], o.folding.ids[:r.N], o.folding.fresh[:r.N]
-	nodes, watermark := o.nodes, o.watermark
+	latest, ids, fresh := o.keyer.latest[:r.N], o.folding.ids[:r.N], o.folding.fresh[:r.N]
+	nodes, watermark, scale := o.nodes, o.watermark, o.accs.scale
+	touched := int64(0)
+	for _, p := range latest {
+		id := *(*uint32)(p)
+		touched += nodes[id].end
+	}
+	o.touched = touched
 	for i, start := range starts {
 		end, id := ends[i], *(*uint32)(latest[i])
 		s := &nodes[id]
 		switch {
 		case start <= s.end && end >= s.start && s.end-1 > watermark && (s.older == 0 || start >= s.start):
 			s.start, s.end = min(s.start, start), max(s.end, end)
-			ids[i], fresh[i] = id, false
+			ids[i], fresh[i] = id*scale, false
 		case s.start > s.end && id != 0 && end-1 > watermark:
 			s.start, s.end, s.due = start, end, end-1
 			o.wheel.add(end-1, id)
 			o.idle--
 			o.live++
-			ids[i], fresh[i] = id, true
+			ids[i], fresh[i] = id*scale, true
 		default:
 			if err := o.settle(r, i); err != nil {
 				return err
@@ -52,7 +58,7 @@ func (o *driver) put(r *frame.Run) error {
 // settle places an element that needs more than a look at the latest session of its key.
 func (o *driver) settle(r *frame.Run, i int) (err error) {
 	start, end := o.assigner.starts[i], o.assigner.ends[i]
-	latest := (*uint32)(o.keys.latest[i])
+	latest := (*uint32)(o.keyer.latest[i])
 	if *latest == 0 {
 		if err = o.meet(latest, i); err != nil {
 			return err
@@ -77,7 +83,7 @@ func (o *driver) settle(r *frame.Run, i int) (err error) {
 		}
 		o.extend(id, start, end)
 	}
-	o.folding.ids[i] = id
+	o.folding.ids[i] = id * o.accs.scale
 	if o.nodes[id].end-1 <= o.watermark {
 		o.fold(r, i+1)
 		return o.emit(id)
@@ -93,14 +99,14 @@ func (o *driver) meet(latest *uint32, i int) error {
 	}
 	*latest = id
 	o.idle++
-	return o.keys.decode(i, o.key(id))
+	return o.keyer.decode(i, o.keys.at(id))
 }
 
 // fold adds the elements before to that are not folded in yet to their accumulators.
 func (o *driver) fold(r *frame.Run, to int) {
 	f := &o.folding
 	if f.from < to {
-		o.k.AddColumn(o.accs, f.ids[f.from:to], f.fresh[f.from:to], r, f.from)
+		o.k.AddColumn(o.accs.base, f.ids[f.from:to], f.fresh[f.from:to], r, f.from)
 	}
 	f.from = to
 }
