@@ -30,6 +30,7 @@ func pictures() []picture {
 		{"triggers.svg", triggers},
 		{"lateness.svg", lateness},
 		{"watermarks.svg", watermarks},
+		{"windowjoin.svg", windowJoin},
 		{"intervaljoin.svg", intervalJoin},
 	}
 }
