@@ -105,7 +105,7 @@ func (e *engine) open(rt *operator.Runtime, sides *operator.Sides) error {
 func (e *engine) openTrigger() (err error) {
 	services := &triggerServices{e}
 	e.ctx, e.mergeCtx = window.NewTriggerContext(services), window.NewMergeContext(services)
-	e.space = space{prefix: "trigger ", typ: e.windows.namespace()}
+	e.space = space{prefix: "trigger ", typ: e.windows.namespace(), hand: &e.at}
 	e.trig, err = operator.Construct(e.rt, e.keys.Store(), e.run, func(rt *process.Runtime) trigger {
 		return e.binding.trigger(process.NewRuntime(&spacedHost{Host: rt.Host, space: &e.space}))
 	})

@@ -31,9 +31,10 @@ type Merge[W window.Window] struct {
 // The order of time is that of starts for window.Time and that of max timestamps for other types. The first merged window
 // in this order gives the result its state window.
 type MergingSet[W window.Window] struct {
-	merger  window.Merger[W]
-	pairs   []InFlight[W]
-	changed bool
+	merger   window.Merger[W]
+	pairs    []InFlight[W]
+	restored []InFlight[W]
+	touched  bool
 
 	// scratch of Add
 	windows []W
@@ -63,14 +64,24 @@ func NewMergingSet[W window.Window](m window.Merger[W]) *MergingSet[W] {
 
 // Restore makes pairs, which are copied, the contents of the set.
 func (s *MergingSet[W]) Restore(pairs ...InFlight[W]) {
-	s.pairs, s.changed = append(s.pairs[:0], pairs...), false
+	s.pairs, s.restored, s.touched = append(s.pairs[:0], pairs...), append(s.restored[:0], pairs...), false
 }
 
 // Pairs are the windows in flight, in no particular order. They are valid until the next call.
 func (s *MergingSet[W]) Pairs() []InFlight[W] { return s.pairs }
 
 // Changed says whether the set differs from what was restored.
-func (s *MergingSet[W]) Changed() bool { return s.changed }
+func (s *MergingSet[W]) Changed() bool {
+	if !s.touched || len(s.pairs) != len(s.restored) {
+		return s.touched
+	}
+	for _, p := range s.pairs {
+		if !slices.Contains(s.restored, p) {
+			return true
+		}
+	}
+	return false
+}
 
 // StateOf is the state window of a window in flight; ok is false if it is not.
 func (s *MergingSet[W]) StateOf(w W) (state W, ok bool) {
@@ -87,7 +98,7 @@ func (s *MergingSet[W]) Retire(w W) error {
 		return fmt.Errorf("retire window %v: %w", w, ErrNotInFlight)
 	}
 	s.pairs = slices.Delete(s.pairs, i, i+1)
-	s.changed = true
+	s.touched = true
 	return nil
 }
 
@@ -145,7 +156,7 @@ func (s *MergingSet[W]) admit(w W) error {
 		}
 	}
 	s.pairs = append(s.pairs, InFlight[W]{Window: w, State: w})
-	s.changed = true
+	s.touched = true
 	return nil
 }
 
@@ -186,7 +197,7 @@ func (s *MergingSet[W]) merge(result W, sources []W, w W, known bool) (has bool,
 		return false, fmt.Errorf("merge windows into %v: it is in flight and not one of those to be merged", result)
 	}
 	s.pairs = append(s.pairs, InFlight[W]{Window: result, State: s.states[0].State})
-	s.changed = true
+	s.touched = true
 	return has, nil
 }
 

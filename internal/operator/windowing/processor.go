@@ -25,7 +25,7 @@ type function[K, E any, W window.Window, X any] struct {
 func (f *function[K, E, W, X]) open(e *engine) (err error) {
 	f.e = e
 	f.ctx = window.NewContext[K, W](e.keys.Services())
-	f.state = space{prefix: "window ", typ: e.windows.namespace()}
+	f.state = space{prefix: "window ", typ: e.windows.namespace(), hand: &e.at}
 	f.fn, err = operator.Construct(e.rt, e.keys.Store(), e.run, func(rt *process.Runtime) window.Function[K, E, W, X] {
 		return f.construct(window.NewRuntime(rt, &perWindow{Binder: rt.Host, space: &f.state, run: e.run, merging: e.merging != nil}))
 	})

@@ -18,8 +18,9 @@ type space struct {
 	prefix string // of the names of tables
 	typ    *serde.Key
 	tables []spaced
-	at     []byte // the window at hand
+	at     []byte // the window that they are at
 	chosen bool
+	hand   *view // the window at hand; without an address before the first
 }
 
 // choose puts a window at hand.
@@ -55,8 +56,11 @@ func (s *space) bind(b state.Binder, spec statebackend.TableSpec) *state.Cell {
 		return cell
 	}
 	s.tables = append(s.tables, t)
-	if s.chosen {
+	switch { // a table that is declared late
+	case s.chosen:
 		t.SetNamespace(s.at)
+	case s.hand.p != nil:
+		s.change(s.hand.b)
 	}
 	return cell
 }
