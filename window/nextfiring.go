@@ -45,12 +45,9 @@ func (n *nextFiring) boundary(ts int64) (at int64, ok bool) {
 func (n *nextFiring) merge(ctx *MergeContext) (at int64, ok bool) {
 	n.found = false
 	ctx.EachMerged(n.take)
-	if !n.found {
-		return n.at.Lookup()
+	n.take()
+	if n.found {
+		n.at.Set(n.earliest)
 	}
-	if at, ok = n.at.Lookup(); !ok || n.earliest < at {
-		at = n.earliest
-		n.at.Set(at)
-	}
-	return at, true
+	return n.earliest, n.found
 }
