@@ -86,6 +86,8 @@ func (l *line) remark() string {
 	case l.HeapPerRaw != 0:
 		return fmt.Sprintf("heap %.2fx raw (at most %.1f), mapped %.2fx, GC %.2f %% of CPU (at most %.0f)",
 			l.HeapPerRaw, l.HeapPerRawAtMost, l.MappedPerRaw, l.GCShare*100, l.GCShareAtMost*100)
+	case l.FlinkRatio != 0 && l.FlinkPerCoreS == 0:
+		return fmt.Sprintf("%.0fx Flink's (at least %.0fx); %.0fx with the generator", l.FlinkRatio, l.FlinkMust, l.FlinkRatioGenerated)
 	case l.FlinkRatio != 0:
 		return fmt.Sprintf("%.2f M/s a core: %.0fx Flink's %.4f (at least %.0fx); %.0fx with the generator",
 			l.ElementsPerCoreS/1e6, l.FlinkRatio, l.FlinkPerCoreS/1e6, l.FlinkMust, l.FlinkRatioGenerated)

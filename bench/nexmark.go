@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"time"
 
@@ -47,8 +49,11 @@ func queries() []query {
 	}
 }
 
-// leastFlink is how many times as many events a core must handle as Flink's.
-const leastFlink = 5
+// How many times as many events a core must handle as Flink's: in each query, and in the geometric mean of all.
+const (
+	leastFlink = 5
+	meanFlink  = 15
+)
 
 // auctionEvents is how many events there are: 40 seconds of them.
 const auctionEvents = 4_000_000
@@ -71,18 +76,23 @@ func auctionSuite() []workload {
 				l, err := q.measure(ctx, d, p, o.runs, *want)
 				if q.flink > 0 && l.CPUNsPerElement > 0 {
 					l.compareFlink(q.flink, a.cpuNs)
+					a.lines = append(a.lines, l)
 				}
 				return l, err
 			}})
 		}
 	}
-	return suite
+	if cpuSeconds() == 0 { // it is not known: there are no figures per core
+		return suite
+	}
+	return append(suite, workload{name: "geometric-mean", parallelism: 2, own: a.mean})
 }
 
 // auctionData are the events of a suite, made when they are first asked for.
 type auctionData struct {
 	made  *nexmark.Data
 	cpuNs float64 // of the generator, per event
+	lines []line  // that compare with Flink
 }
 
 func (a *auctionData) get(ctx context.Context, o options) (*nexmark.Data, error) {
@@ -113,6 +123,20 @@ func (a *auctionData) generator(ctx context.Context, o options) (line, error) {
 		l.Checksum = nexmark.Q0(last)
 	}
 	return l, err
+}
+
+// mean is the geometric mean of the comparisons with Flink of the queries that have been run.
+func (a *auctionData) mean(context.Context, options) (line, error) {
+	if len(a.lines) == 0 {
+		return line{}, errors.New("average the comparisons: no query was run")
+	}
+	var bare, generated float64
+	for _, l := range a.lines {
+		bare += math.Log(l.FlinkRatio)
+		generated += math.Log(l.FlinkRatioGenerated)
+	}
+	n := float64(len(a.lines))
+	return line{FlinkRatio: math.Exp(bare / n), FlinkRatioGenerated: math.Exp(generated / n), FlinkMust: meanFlink}, nil
 }
 
 // took sets the figures of a run.
