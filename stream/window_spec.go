@@ -194,6 +194,20 @@ func (c *core) window(f windowFunction, w windowSpec, key *operator.Key, out *fr
 	return d
 }
 
+// pair adds a windowed operator with two inputs, which takes the general path.
+//
+//go:noinline
+func pair(name string, c [2]*core, w windowSpec, keys [2]*operator.Key, out *frame.Type, open func(windows.Spec) operator.Operator) *core {
+	d := join(name, c, out, func(n *graph.Node) operator.Operator {
+		return open(windows.Spec{Out: out, Sides: n.Side, Lateness: w.lateness.Milliseconds(), Place: n.Caller})
+	})
+	w.report(c[0].env, d.node)
+	w.show(d.node, generalPath, listContents)
+	d.node.NeedsTimestamps = w.inEventTime()
+	d.sided().keyed(keys[:]...)
+	return d
+}
+
 func (w *windowSpec) inEventTime() bool { return w.domain == process.EventTime && !w.unassigned }
 
 // report reports the mistakes of an operator, and what does not go together.

@@ -145,7 +145,7 @@ func (v *translationCase) assigner(t *testing.T) window.Assigner[window.Time] {
 	return nil
 }
 
-func texts[T any](s *stream.Stream[T]) *stream.Stream[string] {
+func printed[T any](s *stream.Stream[T]) *stream.Stream[string] {
 	return s.Map(func(x T) string { return fmt.Sprint(x) })
 }
 
@@ -172,19 +172,19 @@ func (v *translationCase) perKey(t *testing.T, s *stream.WindowedStream[named, s
 	case " process":
 		return s.Process(newShowing[string, named])
 	case "reduce ":
-		return texts(s.Reduce(add))
+		return printed(s.Reduce(add))
 	case "reduce apply":
 		return s.ReduceWith(add, func(i window.Info[string, window.Time], x named) string { return fmt.Sprint(i, x) })
 	case "reduce process":
 		return s.ReduceProcess(add, newShowing[string, named])
 	case "aggregate ":
-		return texts(s.Aggregate(sum()))
+		return printed(s.Aggregate(sum()))
 	case "aggregate apply":
 		return s.AggregateWith(sum(), func(i window.Info[string, window.Time], n int64) string { return fmt.Sprint(i, n) })
 	case "aggregate process":
 		return s.AggregateProcess(sum(), newShowing[string, int64])
 	case "fold ":
-		return texts(s.Fold(0, total))
+		return printed(s.Fold(0, total))
 	case "fold apply":
 		return s.FoldWith(0, total, func(i window.Info[string, window.Time], n int64) string { return fmt.Sprint(i, n) })
 	case "fold process":
@@ -201,19 +201,19 @@ func (v *translationCase) all(t *testing.T, s *stream.AllWindowedStream[named, w
 	case " process":
 		return s.Process(newShowing[window.All, named])
 	case "reduce ":
-		return texts(s.Reduce(add))
+		return printed(s.Reduce(add))
 	case "reduce apply":
 		return s.ReduceWith(add, func(w window.Time, x named) string { return fmt.Sprint(w, x) })
 	case "reduce process":
 		return s.ReduceProcess(add, newShowing[window.All, named])
 	case "aggregate ":
-		return texts(s.Aggregate(sum()))
+		return printed(s.Aggregate(sum()))
 	case "aggregate apply":
 		return s.AggregateWith(sum(), func(w window.Time, n int64) string { return fmt.Sprint(w, n) })
 	case "aggregate process":
 		return s.AggregateProcess(sum(), newShowing[window.All, int64])
 	case "fold ":
-		return texts(s.Fold(0, total))
+		return printed(s.Fold(0, total))
 	case "fold apply":
 		return s.FoldWith(0, total, func(w window.Time, n int64) string { return fmt.Sprint(w, n) })
 	case "fold process":

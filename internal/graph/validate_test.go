@@ -52,6 +52,18 @@ func TestSoundGraphsAreAccepted(t *testing.T) {
 	}
 }
 
+// One subtask has all keys, wherever its elements come from.
+func TestKeyedNodeThatIsNotParallelNeedsNoPartitioning(t *testing.T) {
+	for _, p := range []*Partitioner{nil, {Strategy: Rebalance}, {Strategy: Broadcast}} {
+		s := newSketch(t)
+		b := keyed[string](s, "b", s.source("a"))
+		b.Inputs[0].Partitioner, b.NonParallel = p, true
+		if err := s.g.Validate(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestEnvironmentBounds(t *testing.T) {
 	for _, c := range []struct {
 		parallelism, most int
