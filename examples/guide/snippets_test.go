@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -51,16 +52,37 @@ func TestLinksOfTheGuideLeadSomewhere(t *testing.T) {
 			}
 		}
 		for _, part := range strings.Split(prose.String(), "](")[1:] {
-			target, _, _ := strings.Cut(part, ")")
-			target, _, _ = strings.Cut(target, "#")
-			if target == "" || strings.Contains(target, "://") {
+			link, _, _ := strings.Cut(part, ")")
+			target, anchor, _ := strings.Cut(link, "#")
+			if strings.Contains(target, "://") {
 				continue
 			}
-			if _, err := os.Stat(filepath.Join(filepath.Dir(page), target)); err != nil {
+			file := page
+			if target != "" {
+				file = filepath.Join(filepath.Dir(page), target)
+			}
+			text, err := os.ReadFile(file)
+			if info, e := os.Stat(file); e == nil && info.IsDir() {
+				err = nil
+			}
+			if err != nil {
 				t.Errorf("%s: %v", page, err)
+			}
+			if anchor != "" && !slices.Contains(anchors(string(text)), anchor) {
+				t.Errorf("%s: %s has no heading for %q", page, file, link)
 			}
 		}
 	}
+}
+
+// anchors are the names by which a page's headings are linked to.
+func anchors(page string) (names []string) {
+	for line := range strings.Lines(page) {
+		if title, ok := strings.CutPrefix(strings.TrimLeft(line, "#"), " "); ok && strings.HasPrefix(line, "#") {
+			names = append(names, strings.ReplaceAll(strings.ToLower(strings.TrimSpace(title)), " ", "-"))
+		}
+	}
+	return names
 }
 
 // normalized is the text of all tests and programs below the folders.
