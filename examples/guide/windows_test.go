@@ -249,8 +249,14 @@ func Example_windowPaths() {
 		fmt.Println(err)
 	}
 	for line := range strings.Lines(plan) {
-		if strings.Contains(line, "window path") {
-			fmt.Print(strings.TrimSpace(line), "\n")
+		name, attributes, _ := strings.Cut(strings.TrimLeft(line, " -"), "  ")
+		if _, path, ok := strings.Cut(attributes, "window path: "); ok {
+			path, _, _ = strings.Cut(path, ",")
+			fmt.Printf("%s: %s\n", name, path)
 		}
 	}
+	// Output:
+	// per minute: slices
+	// per visit: sessions
+	// every third: general
 }

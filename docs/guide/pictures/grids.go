@@ -113,8 +113,8 @@ func offset() ([]byte, error) {
 
 func sliding() ([]byte, error) {
 	const size, slide = 60, 20
-	at := []int64{seconds(5), seconds(11), seconds(34), seconds(52), seconds(68), seconds(73), seconds(77), seconds(108), seconds(126), seconds(145), seconds(151)}
-	chosen := seconds(68)
+	at := []int64{seconds(5), seconds(11), seconds(34), seconds(52), seconds(62), seconds(73), seconds(77), seconds(108), seconds(126), seconds(145), seconds(151)}
+	chosen := seconds(62)
 	c := newCanvas(pictureWidth, 330, "Sliding windows",
 		"Elements on a time axis; below them overlapping windows of a minute, one every twenty seconds, with the number of "+
 			"elements in each. One element is marked: it is in three windows. At the bottom the slices of twenty seconds that "+

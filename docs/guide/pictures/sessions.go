@@ -44,7 +44,7 @@ func sessions() ([]byte, error) {
 			"which ends twenty seconds after the last of them.")
 	c.heading("Window(window.Session(20*time.Second))", "a session ends after a gap without elements of its key")
 	x := axis{seconds(0), seconds(250), laneLeft, laneRight}
-	x.draw(c, 54+3*laneHeight, 54, 50_000, "04:05", "event time")
+	x.draw(c, 54+3*laneHeight, 54, 60_000, "04:05", "event time")
 	for i, l := range lanes() {
 		top := 54 + float64(i*laneHeight)
 		c.text(margin, top+laneHeight/2+4, "strong", l.name)
