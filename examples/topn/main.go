@@ -53,7 +53,7 @@ func run(ctx context.Context, visits iter.Seq[Visit], n, parallelism int, out io
 		Count().UID("visits per page").
 		WindowAll(window.Tumbling(time.Minute)).
 		Aggregate(agg.TopN(n, func(c Count) int64 { return c.Value })).UID("top pages").
-		Map(line).
+		Map(line).Parallelism(1). // of the window before it and the sink, so that lines stay in order
 		PrintTo(out).Parallelism(1)
 	_, err := env.Execute(ctx, "top n")
 	return err
