@@ -74,6 +74,8 @@ type Runtime struct {
 	OpenState func(statebackend.Options) (statebackend.Store, error)
 	// Seed is the job's hash seed.
 	Seed uint64
+	// Restored is the state that the operator begins with; nil: it begins afresh.
+	Restored *Restored
 	// ToCoordinator sends an event to the operator's coordinator; nil without one.
 	ToCoordinator func(event []byte)
 	// Host backs the user's process.Runtime.

@@ -1,0 +1,74 @@
+package operator
+
+import (
+	"iter"
+
+	"github.com/flott-dev/flott/checkpoint"
+	"github.com/flott-dev/flott/statebackend"
+)
+
+// Snapshotter is implemented by operators that have state. The task calls Snapshot on the subtask's goroutine after the
+// barrier has passed the whole chain, so that everything before it has left the operator or is in its state.
+type Snapshotter interface {
+	// Snapshot adds the state of this moment to s. What is quick to freeze and slow to write (tables) is added frozen: it
+	// is written by another goroutine later. An error declines the checkpoint and fails the task.
+	Snapshot(s *Snapshot) error
+}
+
+// CheckpointListener is implemented by operators that act when a checkpoint is complete: sinks that commit. Calls come on
+// the subtask's goroutine, in the order of ids; a call for an id stands for all lower ones.
+type CheckpointListener interface {
+	CheckpointCompleted(id int64) error
+	CheckpointAborted(id int64) error
+}
+
+// Snapshot collects the state of one operator of one subtask.
+type Snapshot struct {
+	// ID is the checkpoint.
+	ID int64
+	// Savepoint says that the snapshot is a user's.
+	Savepoint bool
+	// Groups is the number of key groups; GroupOf gives the group of a key's hash.
+	Groups int
+	// Stores are frozen stores: their tables are state by key.
+	Stores []statebackend.Frozen
+	// Tables are more state by key: timers, slices, sessions. The rows are those of the moment of the call, or are copied
+	// by it; they are read on another goroutine.
+	Tables []statebackend.FrozenTable
+	// Lists are state of the operator.
+	Lists []checkpoint.List
+}
+
+// Restored is the state of a snapshot that one operator of one subtask begins with; nil: there is none, it begins afresh.
+// Operators look at it in Open. State by key has the subtask's key groups only.
+type Restored struct {
+	// Checkpoint is the id of the snapshot.
+	Checkpoint int64
+	// Store is what the operator's store begins with; it is passed on to the backend.
+	Store statebackend.Restored
+	// Lists are the operator's lists, redistributed.
+	Lists []checkpoint.List
+}
+
+// List gives the items of a list; nil if there are none.
+func (r *Restored) List(name string) *checkpoint.List {
+	if r == nil {
+		return nil
+	}
+	for i := range r.Lists {
+		if r.Lists[i].Name == name {
+			return &r.Lists[i]
+		}
+	}
+	return nil
+}
+
+// Rows gives the rows of a table that is not the store's own (Snapshot.Tables); none if there is no such table.
+func (r *Restored) Rows(table string) iter.Seq2[*statebackend.Row, error] {
+	if r != nil && r.Store != nil {
+		if t, ok := r.Store.Table(table); ok {
+			return t.Rows
+		}
+	}
+	return func(func(*statebackend.Row, error) bool) {}
+}
