@@ -103,6 +103,10 @@ type Output[T any] struct {
 	marks func(frame.Mark) error
 	limit int
 	err   error
+
+	splits func(name string, over bool) error // nil: the driver makes no difference
+	split  string                             // what is emitted belongs to it
+	named  bool
 }
 
 // NewOutput is for drivers and test harnesses: elements go to col, marks to the function, after what is in col.
@@ -129,6 +133,38 @@ func (o *Output[T]) EmitSlice(xs []T) int {
 	run := frame.Run{Type: o.col.Type, P: unsafe.Pointer(unsafe.SliceData(xs)), N: n}
 	o.col.Append(&run, 0, n)
 	return n
+}
+
+// Split says that what is emitted from now on, also in later Polls, belongs to the split of that name: elements, watermarks
+// and idleness. Event time is then kept for each split: the reader's watermark is the least of its splits', idle ones left
+// out, and a strategy in the source (FromSourceWithWatermarks) makes watermarks for each on its own. A split holds the
+// others back from when it is named first until EndSplit. A reader that never calls Split has one watermark for all it
+// reads; one that reads its splits one after the other, each to its end, needs no other. Change splits seldom, not for
+// each element.
+func (o *Output[T]) Split(name string) {
+	if o.named && o.split == name {
+		return
+	}
+	o.split, o.named = name, true
+	o.tell(name, false)
+}
+
+// EndSplit says that a split is over: it holds nobody back any more. If it was the one that elements belong to, Split
+// comes before the next one.
+func (o *Output[T]) EndSplit(name string) {
+	if o.named && o.split == name {
+		o.split, o.named = "", false
+	}
+	o.tell(name, true)
+}
+
+// OnSplit is for drivers: f is told the split to which what follows belongs, and that a split is over.
+func (o *Output[T]) OnSplit(f func(name string, over bool) error) { o.splits = f }
+
+func (o *Output[T]) tell(name string, over bool) {
+	if o.err == nil && o.splits != nil {
+		o.err = o.splits(name, over)
+	}
 }
 
 // Watermark says that no element with a timestamp <= ms follows.

@@ -113,9 +113,10 @@ func (s *Stream[T]) AssignTimestamps[X TimestampExtractor[T]](fresh func() X) *S
 	return &Stream[T]{c}
 }
 
-// FromSourceWithWatermarks is FromSource with AssignTimestampsAndWatermarks in the source itself, where the strategy's
-// alignment has an effect: subtasks that are too far ahead of the others of their group stop reading until those have
-// come closer.
+// FromSourceWithWatermarks is FromSource with AssignTimestampsAndWatermarks in the source itself. There the strategy's
+// alignment has an effect: subtasks that are too far ahead of the others of their group stop reading until those have come
+// closer. And where a reader tells its splits apart (connector.Output.Split: a log's partitions, say), each has watermarks
+// and idleness of its own, so that one that is behind or silent is not hidden by the others of its subtask.
 func (e *Env) FromSourceWithWatermarks[T, S any](src connector.Source[T, S], strategy watermark.Strategy[T], name string) *Stream[T] {
 	s := e.FromSource(src, name)
 	if err := strategy.Err(); err != nil {
@@ -130,10 +131,10 @@ func (e *Env) FromSourceWithWatermarks[T, S any](src connector.Source[T, S], str
 	open := node.New
 	node.New = func() operator.Operator {
 		if group == nil {
-			return source.Stamped(open(), watermarks.New(typ, strategy, nil), nil, 0)
+			return source.Stamped(open(), watermarks.NewPerSplit(typ, strategy, nil), nil, 0)
 		}
 		m := group.Join()
-		return source.Stamped(open(), watermarks.New(typ, strategy, m), m.Paused, group.Interval())
+		return source.Stamped(open(), watermarks.NewPerSplit(typ, strategy, m), m.Paused, group.Interval())
 	}
 	return s
 }

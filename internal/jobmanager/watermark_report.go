@@ -57,6 +57,8 @@ type WatermarkHolder struct {
 	Elements int64
 	// Source is the source in the same task for whose elements the strategy makes watermarks.
 	Source string
+	// Split is the split that holds the source back, if its reader tells splits apart.
+	Split  string
 	Reason HoldReason
 	// Waiting is the number of frames on the way, for HeldOnTheWay.
 	Waiting int
@@ -145,6 +147,9 @@ func (h WatermarkHolder) String() string {
 	}
 	if h.Source != "" {
 		s += fmt.Sprintf(" at %q", h.Source)
+	}
+	if h.Split != "" {
+		s += fmt.Sprintf(" with split %q", h.Split)
 	}
 	if why := h.why(); why != "" {
 		s += ", which " + why

@@ -2,6 +2,7 @@ package jobmanager
 
 import (
 	"github.com/flott-dev/flott/internal/frame"
+	"github.com/flott-dev/flott/internal/operator"
 	"github.com/flott-dev/flott/internal/plan"
 	"github.com/flott-dev/flott/internal/taskmanager"
 )
@@ -218,7 +219,11 @@ func (p place) hold(sent int64) WatermarkHolder {
 	n := p.chainNode()
 	h := WatermarkHolder{Operator: n.Node.Title(), UID: n.ID.String(), Subtask: p.task.Index, Watermark: sent}
 	if p.source() {
-		h.Elements = p.task.Operators()[0].Output("").Count.Load()
+		op := p.task.Operators()[0]
+		h.Elements = op.Output("").Count.Load()
+		if s, ok := op.(operator.SplitHolder); ok {
+			h.Split = s.HeldSplit()
+		}
 	} else {
 		h.Elements = p.task.Runtimes()[p.node].In.Load()
 	}

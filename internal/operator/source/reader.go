@@ -32,6 +32,7 @@ type reader[T, S any] struct {
 	sides  *operator.Sides
 	attach func(reader any, out *process.Context) error
 	idle   bool
+	splits splits
 }
 
 // Reader returns the driver of a split reader. split is the handle of S.
@@ -62,6 +63,7 @@ func (s *reader[T, S]) Open(rt *operator.Runtime) (err error) {
 	}
 	s.col = frame.NewColumn(s.Out.Type, s.Out.Type.FrameLen(frame.Bytes))
 	s.out = connector.NewOutput[T](s.col, s.mark)
+	s.out.OnSplit(s.onSplit)
 	if s.reader, err = s.src.Reader(readerContext{rt}); err != nil {
 		return fmt.Errorf("open the reader: %w", err)
 	}
@@ -112,11 +114,8 @@ func (s *reader[T, S]) flush() error {
 	if s.col.Len() == 0 {
 		return nil
 	}
-	if s.idle {
-		s.idle = false
-		if err := s.all(frame.Mark{Kind: frame.Active}); err != nil {
-			return err
-		}
+	if err := s.wake(); err != nil {
+		return err
 	}
 	s.run = s.col.Run()
 	err := s.Out.Push(&s.run)
@@ -124,10 +123,40 @@ func (s *reader[T, S]) flush() error {
 	return err
 }
 
+// wake ends idleness before elements.
+func (s *reader[T, S]) wake() error {
+	active := frame.Mark{Kind: frame.Active}
+	switch {
+	case s.splits.combined():
+		return s.splits.step(active, s.all)
+	case s.idle:
+		s.idle = false
+		return s.all(active)
+	}
+	return nil
+}
+
+// onSplit takes the word of the reader that what follows belongs to a split, or that one is over.
+func (s *reader[T, S]) onSplit(name string, over bool) error {
+	if err := s.flush(); err != nil {
+		return err
+	}
+	return s.splits.tell(name, over, &s.Out, s.all)
+}
+
+// SplitsTo implements splitter.
+func (s *reader[T, S]) SplitsTo(f func(name string, over bool) error) { s.splits.to = f }
+
+// HeldSplit implements operator.SplitHolder.
+func (s *reader[T, S]) HeldSplit() string { return s.splits.held.Read() }
+
 // mark sends a mark of the reader after the elements before it.
 func (s *reader[T, S]) mark(m frame.Mark) error {
 	if err := s.flush(); err != nil {
 		return err
+	}
+	if s.splits.combined() {
+		return s.splits.step(m, s.all)
 	}
 	if m.Kind == frame.Idle {
 		if s.idle {

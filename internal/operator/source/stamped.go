@@ -37,10 +37,29 @@ func (s *stamped) Open(rt *operator.Runtime) error {
 	if err := s.Source.Output("").Connect(s.marks.Inputs()[0], rt); err != nil {
 		return fmt.Errorf("put watermarks behind a source: %w", err)
 	}
+	if m, ok := s.marks.(interface {
+		Split(name string, over bool) error
+	}); ok {
+		if src, ok := s.Source.(splitter); ok {
+			src.SplitsTo(m.Split)
+		}
+	}
 	if err := s.marks.Open(rt); err != nil {
 		return err
 	}
 	return s.Source.Open(rt)
+}
+
+// HeldSplit implements operator.SplitHolder.
+func (s *stamped) HeldSplit() string {
+	for _, part := range []any{s.marks, s.Source} {
+		if h, ok := part.(operator.SplitHolder); ok {
+			if name := h.HeldSplit(); name != "" {
+				return name
+			}
+		}
+	}
+	return ""
 }
 
 // Close implements operator.Operator.

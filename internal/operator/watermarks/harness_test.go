@@ -54,10 +54,16 @@ func (s *sink) take() string {
 // rig is an operator between a test and a sink, with a clock in the test's hand.
 type rig struct {
 	t    *testing.T
-	op   *Operator
+	op   driver
 	typ  *frame.Type
 	sink *sink
 	rt   *operator.Runtime
+}
+
+// driver is an operator with one input, which it is itself.
+type driver interface {
+	operator.Operator
+	operator.Input
 }
 
 func typeOf[T any](t testing.TB) *frame.Type {

@@ -39,10 +39,11 @@ type Operator struct {
 	// askPeriodic calls the user's generator; nil: there is none.
 	askPeriodic func()
 
-	emitter  *watermark.Emitter // what the user's generator emits
-	bounded  *bounded           // the built-in rule; nil: another
-	idleness int64              // ms; 0: never idle
-	member   *Member            // alignment; nil: none
+	emitter  *watermark.Emitter   // what the user's generator emits
+	bounded  *bounded             // the built-in rule; nil: another
+	idleness int64                // ms; 0: never idle
+	member   *Member              // alignment; nil: none
+	paused   func(now int64) bool // whether alignment keeps the source from being read; nil: never
 
 	rt      *operator.Runtime
 	out     operator.Output
@@ -72,6 +73,9 @@ func New[T any](t *frame.Type, s watermark.Strategy[T], member *Member) *Operato
 		out:      operator.NewOutput(t),
 		emitter:  watermark.NewEmitter(),
 		emitted:  frame.MinWatermark,
+	}
+	if member != nil {
+		o.paused = member.Paused
 	}
 	switch spec.Kind {
 	case watermark.Bounded:
@@ -251,7 +255,7 @@ func (o *Operator) look(int64) error {
 	}
 	next := watermark.Add(o.rt.Now, o.idleness)
 	switch {
-	case o.member != nil && o.member.Paused(o.rt.Now):
+	case o.paused != nil && o.paused(o.rt.Now):
 		o.seen, o.seenAt = true, o.rt.Now
 	case o.seen:
 		o.seen = false

@@ -242,7 +242,7 @@ func TestPausedSourceIsNotIdle(t *testing.T) {
 	g.push(50_000)
 	g.clock(100)
 	g.expect("50000@50000, watermark 48999")
-	if !g.op.member.Paused(200) {
+	if !g.op.(*Operator).member.Paused(200) {
 		t.Fatal("49 s ahead of a drift of 10 s and not paused")
 	}
 	g.clock(1000)
@@ -293,7 +293,7 @@ func TestAbsurdTimestampsDoNotWrap(t *testing.T) {
 
 	end := eventRig(t, watermark.BoundedOutOfOrdernessTimestampExtractor(0, func(x event) time.Time { return time.UnixMilli(x.At) }), 100)
 	end.push(math.MaxInt64 - 1000)
-	end.op.bounded.highest = math.MaxInt64
+	end.op.(*Operator).bounded.highest = math.MaxInt64
 	end.sink.take()
 	end.clock(100)
 	end.expect(fmt.Sprintf("watermark %d", int64(math.MaxInt64-1)))
