@@ -20,8 +20,8 @@ type late struct {
 // open prepares for late elements of type in.
 func (l *late) open(rt *operator.Runtime, sides *operator.Sides, tag string, in *frame.Type) error {
 	l.rt, l.tag = rt, tag
+	operator.Count(rt, windows.LateDropped, 0)
 	if tag == "" {
-		operator.Count(rt, windows.LateDropped, 0)
 		return nil
 	}
 	l.side = sides.Buffer(tag)
