@@ -57,7 +57,7 @@ func Example_everyThird() {
 	execute(env)
 	// Output:
 	// (global,ann /cart)
-	// (global,bob /)
+	// (global,bob /help)
 }
 
 // records fires as soon as a window has a bid that is higher than all before, and when the window is complete.

@@ -33,7 +33,7 @@ func shown(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.TimeOn
 func clicks(env *stream.Env) *stream.Stream[Click] {
 	return env.FromElements(
 		Click{"ann", "/", clock(12, 0, 5)}, Click{"bob", "/", clock(12, 0, 20)}, Click{"ann", "/cart", clock(12, 0, 50)},
-		Click{"ann", "/pay", clock(12, 1, 10)}, Click{"bob", "/help", clock(12, 2, 30)}, Click{"bob", "/", clock(12, 2, 40)},
+		Click{"ann", "/pay", clock(12, 1, 10)}, Click{"bob", "/help", clock(12, 2, 30)}, Click{"bob", "/help", clock(12, 2, 40)},
 	).AssignAscendingTimestamps(func(c Click) time.Time { return c.At })
 }
 
@@ -115,7 +115,7 @@ func Example_sessions() {
 	// ann 12:00:05 to 12:00:35: /
 	// ann 12:00:50 to 12:01:40: /cart /pay
 	// bob 12:00:20 to 12:00:50: /
-	// bob 12:02:30 to 12:03:10: /help /
+	// bob 12:02:30 to 12:03:10: /help /help
 }
 
 func Example_sessionsByElement() {
@@ -235,7 +235,7 @@ func Example_windowsOfWindows() {
 	// Output:
 	// 12:00:00: /, 2 clicks
 	// 12:01:00: /pay, 1 clicks
-	// 12:02:00: /help, 1 clicks
+	// 12:02:00: /help, 2 clicks
 }
 
 func Example_windowPaths() {
