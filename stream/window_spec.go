@@ -189,7 +189,7 @@ func (c *core) window(f windowFunction, w windowSpec, key *operator.Key, out *fr
 		return f.general(s)
 	}
 	n.Inputs, n.NonParallel, n.NeedsTimestamps = c.edges(), w.unkeyed, w.inEventTime()
-	d := c.env.add(n).sided()
+	d := c.env.add(n).sided().timed() // results have the end of their window, whatever time it is in
 	d.keyed(key)
 	return d
 }
@@ -204,7 +204,7 @@ func pair(name string, c [2]*core, w windowSpec, keys [2]*operator.Key, out *fra
 	w.report(c[0].env, d.node)
 	w.show(d.node, generalPath, listContents)
 	d.node.NeedsTimestamps = w.inEventTime()
-	d.sided().keyed(keys[:]...)
+	d.sided().timed().keyed(keys[:]...)
 	return d
 }
 
