@@ -42,10 +42,10 @@ type chains struct {
 	nodes     []node // all that there is memory for
 	accs      column
 	keys      column
-	used      int    // nodes ever handed out, with node 0, which is nobody's
-	free      uint32 // the first free node; the next is its older
-	live      int    // sessions
-	idle      int    // keys without a session
+	used      int      // nodes ever handed out, with node 0, which is nobody's
+	free      []uint32 // nodes that are nobody's again, with room for all: a list through them would be waited for
+	live      int      // sessions
+	idle      int      // keys without a session
 	wheel     wheel
 	watermark int64 // sessions that end at it or before have fired
 	lateness  int64
@@ -115,15 +115,16 @@ func (c *chains) open(lateness int64, keyPointers bool) error {
 		return err
 	}
 	c.nodes[0].reset()
+	c.nodes[0].due = math.MaxInt64 // no element is put there in passing
 	return nil
 }
 
 // alloc hands out a node without a session; its accumulator is zero, its key the caller's to write.
 func (c *chains) alloc() (uint32, error) {
-	if id := c.free; id != 0 {
-		s := &c.nodes[id]
-		c.free = s.older
-		s.older, s.newer = 0, 0
+	if n := len(c.free); n != 0 {
+		id := c.free[n-1]
+		c.free = c.free[:n-1]
+		c.nodes[id].newer = 0
 		return id, nil
 	}
 	if c.used == len(c.nodes) {
@@ -143,7 +144,7 @@ func (c *chains) grow() error {
 	if size > freeNode/int(c.accs.scale) {
 		return fmt.Errorf("operator %q: session windows: more sessions than one subtask can hold: raise the parallelism", c.ledger.operator)
 	}
-	each := int64(nodeBytes) + c.accs.bytes() + c.keys.bytes()
+	each := int64(nodeBytes) + 4 + c.accs.bytes() + c.keys.bytes()
 	if err := c.ledger.reserve(int64(size-len(c.nodes)) * each); err != nil {
 		return err
 	}
@@ -151,7 +152,7 @@ func (c *chains) grow() error {
 	copy(nodes, c.nodes[:min(c.used, len(c.nodes))])
 	c.accs.grow(nodes, c.used)
 	c.keys.grow(nodes, c.used)
-	c.nodes = nodes
+	c.nodes, c.free = nodes, make([]uint32, 0, size) // there was none free
 	return nil
 }
 
@@ -162,8 +163,8 @@ func (c *chains) release(id uint32) {
 	}
 	s := &c.nodes[id]
 	s.reset()
-	s.older, s.newer = c.free, freeNode
-	c.free = id
+	s.older, s.newer = 0, freeNode
+	c.free = append(c.free, id)
 }
 
 // cleanup is when a session that ends at last leaves.
@@ -294,5 +295,5 @@ func (c *chains) leave(id uint32) {
 // close gives everything back.
 func (c *chains) close() {
 	c.ledger.release()
-	c.nodes, c.accs, c.keys, c.wheel = nil, column{}, column{}, wheel{}
+	c.nodes, c.free, c.accs, c.keys, c.wheel = nil, nil, column{}, column{}, wheel{}
 }

@@ -45,6 +45,8 @@ type driver struct {
 	late    *process.SideBuffer // nil: nobody reads it
 	dropped int64               // late elements since the last count
 	alarm   alarm
+	opened  [block]uint32 // by the block at hand, the first opens
+	opens   int
 	touched int64
 	part    frame.Run
 	piece   func(*frame.Run) error // push, bound once: a method value would be allocated at each use
@@ -104,10 +106,10 @@ func (o *driver) Open(rt *operator.Runtime) error {
 	return o.keyer.open(rt)
 }
 
-// openLate finds the side output of late elements, or makes the metric that counts them.
+// openLate finds the side output of late elements, and makes the metric that counts them if they go nowhere.
 func (o *driver) openLate(rt *operator.Runtime) error {
+	operator.Count(rt, windows.LateDropped, 0)
 	if o.spec.Late == "" {
-		operator.Count(rt, windows.LateDropped, 0)
 		return nil
 	}
 	o.late = o.sides.Buffer(o.spec.Late)
@@ -175,8 +177,8 @@ func (o *driver) ring(at int64) error {
 
 // flush pushes what was emitted. Memory that could not be had in the meantime is an error.
 func (o *driver) flush() error {
-	if o.wheel.err != nil {
-		return o.wheel.err
+	if o.wheel.shortage != nil {
+		return o.wheel.shortage
 	}
 	if err := o.emitter.Flush(); err != nil {
 		return err

@@ -37,40 +37,87 @@ func (o *driver) advance(upTo int64) error {
 	if o.domain == process.EventTime {
 		o.watermark = upTo // what fires and is kept is in it
 	}
+	loaded := int64(noTime)
 	for {
-		name, c := o.wheel.pop(upTo)
+		at, name, c := o.wheel.pop(upTo)
 		if c == nil {
 			break
 		}
-		touched := int64(0)
-		for _, id := range c.id[:c.n] {
-			touched += o.nodes[id].due
+		if at > loaded {
+			loaded = o.load(c, at, upTo)
 		}
-		o.touched = touched
-		for i, id := range c.id[:c.n] {
-			if err := o.expire(id, c.at[i]); err != nil {
-				return err
-			}
+		if err := o.expire(c.ids[:c.n], at); err != nil {
+			return err
 		}
-		o.wheel.freeChunk(name, c)
+		o.wheel.freeNear(name, c)
 	}
 	o.wheel.rest(upTo)
-	return o.wheel.err
+	return nil
 }
 
-// expire handles an entry of the wheel. One that counts is that of a session that ends there, or has become longer since it
-// entered, or, if it has fired, is kept until there.
-func (o *driver) expire(id uint32, at int64) error {
+// load loads the nodes of the entries in c and of some that come up after them, until upTo, together, so that they need not
+// be waited for one by one. It returns the time of the last.
+func (o *driver) load(c *nearChunk, at, upTo int64) int64 {
+	nodes, sum := o.nodes, int64(0)
+	for n := 0; ; {
+		for {
+			for _, id := range c.ids[:c.n] {
+				sum += nodes[id].due
+			}
+			n += int(c.n)
+			if c.next == 0 {
+				break
+			}
+			c = o.wheel.nearChunk(c.next)
+		}
+		if at == upTo || n >= block {
+			break
+		}
+		u, ok := o.wheel.nearest(ordered(at) + 1)
+		if !ok || unordered(u) > upTo {
+			break
+		}
+		at, c = unordered(u), o.wheel.nearChunk(o.wheel.near[u%nearSlots].head)
+	}
+	o.touched = sum
+	return at
+}
+
+// expire handles entries of the wheel of one time. One that counts is that of a session that ends there, or has become longer
+// since it entered, or, if it has fired, is kept until there. They are sorted without a branch, which would be too random to
+// be predicted.
+func (o *driver) expire(ids []uint32, at int64) error {
+	var grown, ended [nearLen]uint32
+	g, e := 0, 0
+	for _, id := range ids {
+		s := &o.nodes[id]
+		grown[g], ended[e] = id, id
+		counts, longer := one(s.due == at), one(s.end-1 > at)
+		g += counts & longer
+		e += counts &^ longer
+	}
+	for _, id := range grown[:g] {
+		s := &o.nodes[id]
+		if s.due == at { // else it is here twice
+			s.due = s.end - 1
+			o.wheel.add(s.due, id)
+		}
+	}
+	for _, id := range ended[:e] {
+		if err := o.end(id, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// end handles a session that has ended at a time, or before.
+func (o *driver) end(id uint32, at int64) error {
 	s := &o.nodes[id]
 	if s.due != at {
-		return nil
+		return nil // it was here twice
 	}
 	last := s.end - 1
-	if last > at {
-		s.due = last
-		o.wheel.add(last, id)
-		return nil
-	}
 	if last == at || o.lateness == 0 {
 		if err := o.emit(id); err != nil {
 			return err

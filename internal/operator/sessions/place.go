@@ -1,10 +1,15 @@
 package sessions
 
 import (
+	"unsafe"
+
 	"github.com/flott-dev/flott/internal/frame"
 	"github.com/flott-dev/flott/internal/operator"
 	"github.com/flott-dev/flott/internal/operator/windows"
 )
+
+// block is the number of elements whose nodes are loaded together.
+const block = 256
 
 // stretch is the elements of a run that have found their sessions but are not folded in yet: [from, ...) of ids and fresh,
 // as Incremental.AddColumn takes them.
@@ -22,37 +27,77 @@ func (s *stretch) open() {
 // what else there is goes to settle.
 func (o *driver) put(r *frame.Run) error {
 	o.folding.from = 0
-	starts, ends := o.assigner.starts[:r.N], o.assigner.ends[:r.N]
-	latest, ids, fresh := o.keyer.latest[:r.N], o.folding.ids[:r.N], o.folding.fresh[:r.N]
-	nodes, watermark, scale := o.nodes, o.watermark, o.accs.scale
-	touched := int64(0)
-	for _, p := range latest {
-		id := *(*uint32)(p)
-		touched += nodes[id].end
+	for from := 0; from < r.N; from += block {
+		to := min(r.N, from+block)
+		o.touch(o.keyer.latest[from:to])
+		if err := o.putBlock(r, from, to); err != nil {
+			return err
+		}
+		o.fold(r, to)
+		o.enterOpened()
 	}
-	o.touched = touched
+	return nil
+}
+
+// touch loads the nodes of a block together, so that they need not be waited for one by one.
+func (o *driver) touch(latest []unsafe.Pointer) {
+	nodes, sum := o.nodes, int64(0)
+	for _, p := range latest {
+		sum += nodes[*(*uint32)(p)].due
+	}
+	o.touched = sum // or the loads would be left out
+}
+
+// putBlock does not branch on whether a session is opened or grows, which is too random to be predicted: an empty node becomes
+// the element's window in the same way as a session grows. It branches on what is rare: elements before their session or
+// apart from it, windows that the watermark has passed, and sessions whose entry is too late.
+func (o *driver) putBlock(r *frame.Run, from, to int) error {
+	n := to - from
+	starts, ends, latest := o.starts[from:to], o.ends[from:to][:n], o.keyer.latest[from:to][:n]
+	ids, fresh, opened := o.folding.ids[from:to][:n], o.folding.fresh[from:to][:n], o.opened[:n]
+	nodes, scale, fired, opens := o.nodes, o.accs.scale, plus(o.watermark, 1), 0
 	for i, start := range starts {
-		end, id := ends[i], *(*uint32)(latest[i])
+		id := *(*uint32)(latest[i])
 		s := &nodes[id]
-		switch {
-		case start <= s.end && end >= s.start && s.end-1 > watermark && (s.older == 0 || start >= s.start):
-			s.start, s.end = min(s.start, start), max(s.end, end)
-			ids[i], fresh[i] = id*scale, false
-		case s.start > s.end && id != 0 && end-1 > watermark:
-			s.start, s.end, s.due = start, end, end-1
-			o.wheel.add(end-1, id)
-			o.idle--
-			o.live++
-			ids[i], fresh[i] = id*scale, true
-		default:
-			if err := o.settle(r, i); err != nil {
+		end := max(s.end, ends[i])
+		empty := one(s.start > s.end)
+		apart := one(uint64(start-s.start) > uint64(s.end-s.start)) // the differences may be all that 64 bits hold
+		if apart&^empty != 0 || end <= fired || s.due >= end {
+			if err := o.settle(r, from+i); err != nil {
 				return err
 			}
 			nodes = o.nodes
+			continue
+		}
+		s.start, s.end = min(s.start, start), end
+		ids[i], fresh[i] = id*scale, empty != 0
+		opened[opens] = id
+		opens += empty
+	}
+	o.opens = opens
+	return nil
+}
+
+// enterOpened enters the sessions that a block has opened into the wheel.
+func (o *driver) enterOpened() {
+	for _, id := range o.opened[:o.opens] {
+		o.idle--
+		o.live++
+		if s := &o.nodes[id]; s.due == noTime && !s.empty() { // it is neither entered nor merged meanwhile
+			s.due = s.end - 1
+			o.wheel.add(s.due, id)
 		}
 	}
-	o.fold(r, r.N)
-	return nil
+	o.opens = 0
+}
+
+// one is 1 for true; the compiler makes it without a branch.
+func one(b bool) int {
+	n := 0
+	if b {
+		n = 1
+	}
+	return n
 }
 
 // settle places an element that needs more than a look at the latest session of its key.
