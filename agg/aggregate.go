@@ -24,7 +24,8 @@ type Aggregate[T, A, R any] interface {
 }
 
 // Subtractor is implemented by aggregates that can take back: Subtract removes from the accumulator at acc everything
-// that was added to other, exactly, as if it had never been added. Sliding windows use it; see Inverse.
+// that was added to other, exactly, as if it had never been added. other stays as it is. Sliding windows use it; see
+// Inverse.
 type Subtractor[A any] interface {
 	Subtract(acc, other *A)
 }
@@ -52,7 +53,9 @@ func IsRegroupable(a any) bool {
 
 // Regroupable declares a user's aggregate to be exact under regrouping: for all splits of a sequence of elements into
 // groups, adding each group to an accumulator of its own and merging these in order gives the result of adding all
-// elements to one. Merge must not depend on how the groups were cut.
+// elements to one. Merge must not depend on how the groups were cut. If the order of elements does not matter, either, the
+// aggregate should say so with a method Commutative() bool: keys with elements out of order then cost sliding windows no
+// more than others.
 func Regroupable[T, A, R any](a Aggregate[T, A, R]) Aggregate[T, A, R] {
 	return regroupable[T, A, R]{a}
 }
@@ -61,3 +64,7 @@ type regroupable[T, A, R any] struct{ Aggregate[T, A, R] }
 
 func (regroupable[T, A, R]) Regroupable() bool { return true }
 func (r regroupable[T, A, R]) declared() any   { return r.Aggregate }
+func (r regroupable[T, A, R]) Commutative() bool {
+	c, ok := r.Aggregate.(interface{ Commutative() bool })
+	return ok && c.Commutative()
+}

@@ -45,6 +45,7 @@ func (c countDistinct[T, K]) Merge(acc, other *map[K]struct{}) {
 
 func (countDistinct[T, K]) Result(acc *map[K]struct{}) int64 { return int64(len(*acc)) }
 func (countDistinct[T, K]) Regroupable() bool                { return true }
+func (countDistinct[T, K]) Commutative() bool                { return true }
 
 // Ranked is an element of the accumulator of TopN.
 type Ranked[T any, V cmp.Ordered] struct {

@@ -33,6 +33,31 @@ func (s sum[T, N]) Result(acc *N) N     { return *acc }
 func (s sum[T, N]) Regroupable() bool   { return isInteger[N]() }
 func (s sum[T, N]) Invertible() bool    { return isInteger[N]() }
 func (s sum[T, N]) Subtract(acc, o *N)  { *acc -= *o }
+func (s sum[T, N]) Commutative() bool   { return isInteger[N]() }
+
+// AddColumn, MergeColumn and SubtractColumn: see columns.go.
+func (s sum[T, N]) AddColumn(accs *N, ids []uint32, xs []T) {
+	xs = xs[:len(ids)]
+	i := 0
+	for ; i+4 <= len(ids); i += 4 { // the index goes through memory at each closure call
+		x, id := xs[i:i+4:i+4], ids[i:i+4:i+4]
+		a, b, c, d := s.of(x[0]), s.of(x[1]), s.of(x[2]), s.of(x[3])
+		*cell(accs, id[0]) += a
+		*cell(accs, id[1]) += b
+		*cell(accs, id[2]) += c
+		*cell(accs, id[3]) += d
+	}
+	for ; i < len(ids); i++ {
+		x := s.of(xs[i])
+		*cell(accs, ids[i]) += x
+	}
+}
+
+func (sum[T, N]) MergeColumn(accs, other *N, into, from []uint32) { addColumn(accs, other, into, from) }
+
+func (sum[T, N]) SubtractColumn(accs, other *N, into, from []uint32) {
+	subtractColumn(accs, other, into, from)
+}
 
 // Count counts elements. It is passed without a call where T is known from the stream: Aggregate(agg.Count).
 func Count[T any]() Aggregate[T, int64, int64] { return count[T]{} }
@@ -46,6 +71,21 @@ func (count[T]) Result(acc *int64) int64 { return *acc }
 func (count[T]) Regroupable() bool       { return true }
 func (count[T]) Invertible() bool        { return true }
 func (count[T]) Subtract(acc, o *int64)  { *acc -= *o }
+func (count[T]) Commutative() bool       { return true }
+
+func (count[T]) AddColumn(accs *int64, ids []uint32, _ []T) {
+	for _, id := range ids {
+		*cell(accs, id)++
+	}
+}
+
+func (count[T]) MergeColumn(accs, other *int64, into, from []uint32) {
+	addColumn(accs, other, into, from)
+}
+
+func (count[T]) SubtractColumn(accs, other *int64, into, from []uint32) {
+	subtractColumn(accs, other, into, from)
+}
 
 // Average is the accumulator of Avg. Integers are added exactly in Whole, floats in Part.
 type Average struct {
@@ -91,3 +131,4 @@ func (avg[T, N]) Result(acc *Average) float64 {
 
 func (avg[T, N]) Regroupable() bool { return isInteger[N]() }
 func (avg[T, N]) Invertible() bool  { return isInteger[N]() }
+func (avg[T, N]) Commutative() bool { return isInteger[N]() }

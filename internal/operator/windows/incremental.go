@@ -1,6 +1,7 @@
 package windows
 
 import (
+	"sync"
 	"unsafe"
 
 	"github.com/flott-dev/flott/agg"
@@ -10,32 +11,38 @@ import (
 )
 
 // Incremental are the kernels of a window function that keeps one accumulator per window: reduce, aggregate, fold.
-// Accumulators, keys and windows are given by address. acc is always that of an accumulator that the caller owns.
+// Accumulators, keys and windows are given by address. acc is always that of an accumulator that the caller owns. All
+// subtasks share one Incremental.
 type Incremental struct {
 	// Acc is the accumulator's type as state. Accs, Keys and Windows make and move arrays.
 	Acc                 *serde.Handle
 	Accs, Keys, Windows Memory
 	// Regroupable: results are exactly the same if groups of elements are folded apart and merged in order.
 	Regroupable bool
+	// Commutative: the order of elements and groups does not matter, either.
+	Commutative bool
+	// Plain: memory that is zero is an accumulator of nothing, which can be added to and merged into; taking back all that
+	// was merged leaves it zero; merging and taking back leave other as it is.
+	Plain bool
 
 	// Add folds element i of r into the accumulator; fresh says that it is not one yet: its memory is zero.
 	Add func(acc unsafe.Pointer, fresh bool, r *frame.Run, i int)
 	// Merge folds other, which is spoiled, into acc, whose elements came first; nil: accumulators can't be merged (fold).
 	Merge func(acc, other unsafe.Pointer)
-	// Subtract takes back from acc what was merged from other; nil: it can't be taken back exactly.
+	// Subtract takes back from acc what was merged from other, which stays as it is; nil: it can't be taken back exactly.
 	Subtract func(acc, other unsafe.Pointer)
 	// Emit appends the result of an accumulator to out, which has room, with the timestamp ts.
 	Emit func(out *frame.Column, key, window, acc unsafe.Pointer, ts int64)
 
 	// AddColumn folds elements [from, from+len(ids)) of r, each into the accumulator ids[i] of the array accs; fresh as
-	// for Add. An id may come several times: it is fresh at most at the first.
+	// for Add, nil if none is. An id may come several times: it is fresh at most at the first.
 	AddColumn func(accs unsafe.Pointer, ids []uint32, fresh []bool, r *frame.Run, from int)
-	// MergeColumn merges accumulator ids[i] of other into that of accs, for all i.
-	MergeColumn func(accs, other unsafe.Pointer, ids []uint32)
-	// SubtractColumn is Subtract for accumulators ids[i]; nil as Subtract.
-	SubtractColumn func(accs, other unsafe.Pointer, ids []uint32)
-	// EmitColumn appends the results of the accumulators ids[i] with the keys ids[i] to out, which has room.
-	EmitColumn func(out *frame.Column, keys, window, accs unsafe.Pointer, ids []uint32, ts int64)
+	// MergeColumn merges accumulator at[i] of other into ids[i] of accs, for all i.
+	MergeColumn func(accs, other unsafe.Pointer, ids, at []uint32)
+	// SubtractColumn is Subtract for many accumulators; nil as Subtract.
+	SubtractColumn func(accs, other unsafe.Pointer, ids, at []uint32)
+	// EmitColumn appends the results of the accumulators at[i] of accs with the keys ids[i] of keys to out, which has room.
+	EmitColumn func(out *frame.Column, keys, window, accs unsafe.Pointer, ids, at []uint32, ts int64)
 }
 
 // Program is an incremental window function in the user's types.
@@ -44,34 +51,38 @@ type Program[T, K any, W window.Window, A, R, X any] struct {
 	// First makes the accumulator of a window's first element in place of Create and Add (reduce). nil: there is no
 	// difference.
 	First func(acc *A, x *T)
+	// Fold adds an element by its address, which it must not keep, in place of the aggregate's Add; nil: that is called.
+	Fold func(acc *A, x *T)
 	// NoMerge says that Merge must not be called (fold).
 	NoMerge bool
-	// Emit makes an element of the result.
+	// Emit makes an element of the result of zero memory at x.
 	Emit func(x *X, info *window.Info[K, W], r R)
+}
+
+// columnar is what aggregates may have beside what agg.Aggregate asks for: see agg/columns.go.
+type columnar[T, A any] interface {
+	AddColumn(accs *A, ids []uint32, xs []T)
+}
+
+type columnMerger[A any] interface {
+	MergeColumn(accs, other *A, ids, at []uint32)
+}
+
+type columnSubtractor[A any] interface {
+	SubtractColumn(accs, other *A, ids, at []uint32)
 }
 
 // Incremental compiles the kernels. acc is the accumulator's type.
 func (p Program[T, K, W, A, R, X]) Incremental(acc *serde.Handle) *Incremental {
 	k := &Incremental{
 		Acc: acc, Accs: MemoryOf[A](), Keys: MemoryOf[K](), Windows: MemoryOf[W](),
-		Regroupable: !p.NoMerge && agg.IsRegroupable(p.Aggregate),
 		Add: func(acc unsafe.Pointer, fresh bool, r *frame.Run, i int) {
 			p.add((*A)(acc), fresh, (*T)(r.At(i)))
 		},
-		AddColumn: func(accs unsafe.Pointer, ids []uint32, fresh []bool, r *frame.Run, from int) {
-			xs := frame.Values[T](r)[from : from+len(ids)]
-			for i := range xs {
-				p.add((*A)(unsafe.Add(accs, uintptr(ids[i])*unsafe.Sizeof(*(*A)(accs)))), fresh[i], &xs[i])
-			}
-		},
-		Emit: func(out *frame.Column, key, w, acc unsafe.Pointer, ts int64) {
-			info := window.Info[K, W]{Key: *(*K)(key), Window: *(*W)(w)}
-			var x X
-			p.Emit(&x, &info, p.Aggregate.Result((*A)(acc)))
-			frame.Add(out, x, ts)
-		},
 	}
-	p.columns(k)
+	p.adding(k)
+	p.merging(k)
+	p.emitting(k)
 	return k
 }
 
@@ -83,36 +94,118 @@ func (p *Program[T, K, W, A, R, X]) add(acc *A, fresh bool, x *T) {
 		}
 		*acc = p.Aggregate.Create()
 	}
+	if p.Fold != nil {
+		p.Fold(acc, x)
+		return
+	}
 	p.Aggregate.Add(acc, *x)
 }
 
-// columns compiles what merges and emits many accumulators.
-func (p Program[T, K, W, A, R, X]) columns(k *Incremental) {
-	at := func(accs unsafe.Pointer, id uint32) *A {
-		return (*A)(unsafe.Add(accs, uintptr(id)*unsafe.Sizeof(*(*A)(accs))))
+// cell is accumulator id of an array.
+func cell[A any](accs unsafe.Pointer, id uint32) *A {
+	return (*A)(unsafe.Add(accs, uintptr(id)*unsafe.Sizeof(*(*A)(accs))))
+}
+
+func (p Program[T, K, W, A, R, X]) adding(k *Incremental) {
+	if c, ok := any(p.Aggregate).(columnar[T, A]); ok && p.First == nil && p.Fold == nil {
+		k.Plain = true
+		k.AddColumn = func(accs unsafe.Pointer, ids []uint32, _ []bool, r *frame.Run, from int) {
+			c.AddColumn((*A)(accs), ids, frame.Values[T](r)[from:from+len(ids)])
+		}
+		return
 	}
-	k.EmitColumn = func(out *frame.Column, keys, w, accs unsafe.Pointer, ids []uint32, ts int64) {
-		for _, id := range ids {
-			k.Emit(out, k.Keys.At(keys, int(id)), w, unsafe.Pointer(at(accs, id)), ts)
+	k.AddColumn = func(accs unsafe.Pointer, ids []uint32, fresh []bool, r *frame.Run, from int) {
+		xs := frame.Values[T](r)[from : from+len(ids)]
+		switch {
+		case fresh != nil:
+			for i := range xs {
+				p.add(cell[A](accs, ids[i]), fresh[i], &xs[i])
+			}
+		case p.Fold != nil:
+			f := p.Fold
+			for i := range xs {
+				f(cell[A](accs, ids[i]), &xs[i])
+			}
+		default:
+			a := p.Aggregate
+			for i := range xs {
+				a.Add(cell[A](accs, ids[i]), xs[i])
+			}
 		}
 	}
+}
+
+// merging compiles what merges accumulators and takes back.
+func (p Program[T, K, W, A, R, X]) merging(k *Incremental) {
 	if p.NoMerge {
 		return
 	}
-	k.Merge = func(acc, other unsafe.Pointer) { p.Aggregate.Merge((*A)(acc), (*A)(other)) }
-	k.MergeColumn = func(accs, other unsafe.Pointer, ids []uint32) {
-		for _, id := range ids {
-			p.Aggregate.Merge(at(accs, id), at(other, id))
+	a := p.Aggregate
+	k.Regroupable = agg.IsRegroupable(a)
+	if c, ok := any(a).(interface{ Commutative() bool }); ok && p.First == nil {
+		k.Commutative = c.Commutative()
+	}
+	k.Merge = func(acc, other unsafe.Pointer) { a.Merge((*A)(acc), (*A)(other)) }
+	k.MergeColumn = func(accs, other unsafe.Pointer, ids, at []uint32) {
+		for i, id := range ids {
+			a.Merge(cell[A](accs, id), cell[A](other, at[i]))
 		}
 	}
-	inverse, ok := agg.Inverse[A](p.Aggregate)
+	if c, ok := any(a).(columnMerger[A]); ok {
+		k.MergeColumn = func(accs, other unsafe.Pointer, ids, at []uint32) { c.MergeColumn((*A)(accs), (*A)(other), ids, at) }
+	}
+	inverse, ok := agg.Inverse[A](a)
 	if !ok {
 		return
 	}
 	k.Subtract = func(acc, other unsafe.Pointer) { inverse.Subtract((*A)(acc), (*A)(other)) }
-	k.SubtractColumn = func(accs, other unsafe.Pointer, ids []uint32) {
-		for _, id := range ids {
-			inverse.Subtract(at(accs, id), at(other, id))
+	k.SubtractColumn = func(accs, other unsafe.Pointer, ids, at []uint32) {
+		for i, id := range ids {
+			inverse.Subtract(cell[A](accs, id), cell[A](other, at[i]))
 		}
+	}
+	if c, ok := any(a).(columnSubtractor[A]); ok {
+		k.SubtractColumn = func(accs, other unsafe.Pointer, ids, at []uint32) {
+			c.SubtractColumn((*A)(accs), (*A)(other), ids, at)
+		}
+	}
+}
+
+// emission is what the function that makes results gets by address: locals would be allocated for each call.
+type emission[K any, W window.Window, X any] struct {
+	info window.Info[K, W]
+	x    X
+}
+
+// emitting compiles what makes results.
+func (p Program[T, K, W, A, R, X]) emitting(k *Incremental) {
+	pool := &sync.Pool{New: func() any { return new(emission[K, W, X]) }} // of all subtasks
+	k.Emit = func(out *frame.Column, key, w, acc unsafe.Pointer, ts int64) {
+		e := pool.Get().(*emission[K, W, X])
+		e.info = window.Info[K, W]{Key: *(*K)(key), Window: *(*W)(w)}
+		p.Emit(&e.x, &e.info, p.Aggregate.Result((*A)(acc)))
+		frame.Add(out, e.x, ts)
+		*e = emission[K, W, X]{}
+		pool.Put(e)
+	}
+	k.EmitColumn = func(out *frame.Column, keys, w, accs unsafe.Pointer, ids, at []uint32, ts int64) {
+		if out.Len() != 0 {
+			for i, id := range ids {
+				k.Emit(out, k.Keys.At(keys, int(id)), w, k.Accs.At(accs, int(at[i])), ts)
+			}
+			return
+		}
+		e := pool.Get().(*emission[K, W, X])
+		e.info.Window = *(*W)(w)
+		xs, times := frame.Whole[X](out)
+		for i, id := range ids {
+			e.info.Key = *cell[K](keys, id)
+			xs[i] = e.x
+			p.Emit(&xs[i], &e.info, p.Aggregate.Result(cell[A](accs, at[i])))
+			times[i] = ts
+		}
+		out.Filled(len(ids), true)
+		*e = emission[K, W, X]{}
+		pool.Put(e)
 	}
 }

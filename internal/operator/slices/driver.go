@@ -1,0 +1,227 @@
+// Package slices holds the fast driver of windows that lie on a grid and fire by their default trigger. It owns their
+// contents: one column of accumulators per slice of time, by a dense number of the key; it gives exactly the results of the
+// general driver (package windowing), faster, and is chosen where nobody can tell the difference. It knows no triggers,
+// evictors or window functions with a context, and holds no user's type but through the kernels of package windows.
+// Package stream makes it.
+//
+// # Slices
+//
+// Time is cut where a window starts or ends, so that an element is added to one accumulator however many windows it belongs
+// to. Where each slice is one window (tumbling windows, windows with gaps between them, calendars) any incremental function
+// will do. Windows that overlap need one that can be regrouped; a cover keeps what they have in common (totals and stacks),
+// so that going from one window to the next costs what lies in the slices that come and go.
+//
+// # Late elements
+//
+// A window fires once the watermark has reached its last ms. A late element, whose window has fired but is still kept, is
+// added to its slice, and each such window of its key is put together from its slices and emitted at once; the cover follows,
+// for windows that have not fired. Slices are kept as long as one of their windows is.
+//
+// # Order
+//
+// Where the order of elements matters, a key whose elements come out of the order of their slices leaves them for as long as
+// that can be seen (tangles).
+//
+// # Memory
+//
+// A slice that few keys are in is a list, others have a place for each key. Keys whose elements are all gone are forgotten
+// when there are more of them than of others (roster.sweep). Accumulators lie in Go memory of their type and may hold pointers,
+// so that a snapshot has to encode them, and the keys by the roster.
+package slices
+
+import (
+	"fmt"
+	"math"
+	"unsafe"
+
+	"github.com/flott-dev/flott/internal/frame"
+	"github.com/flott-dev/flott/internal/operator"
+	"github.com/flott-dev/flott/internal/operator/windows"
+	"github.com/flott-dev/flott/process"
+	"github.com/flott-dev/flott/window"
+)
+
+// driver is the operator. Windows of processing time are those of the task's now; the clock takes the watermark's part.
+type driver struct {
+	operator.Unary
+	spec    windows.Spec
+	grid    grid
+	clocked bool // by processing time
+	k       *windows.Incremental
+	side    *operator.Sides
+	emitter operator.Emitter
+	late    *process.SideBuffer // nil: nobody reads late elements
+	dropped int64               // late elements since the metric was told
+
+	columns columns
+	keys    roster
+	shelf   shelf
+	current *slice // of the element at hand; nowhere at first
+	outside slice  // the current one if the element is in no window that is kept
+	nowhere slice
+	recent  []uint64 // the ids of the slice that was dropped last: they are likely to come again
+	last    int      // how many those are
+
+	lateness int64
+	passed   int64    // windows whose last ms is at most that have fired: the watermark, or a time that the clock is past
+	sums     *sums    // nil as cover
+	cover    cover    // nil: each slice is one window
+	covered  span     // the window whose slices are in the cover
+	from     int64    // but for those before from
+	covering bool     // there are any
+	tangles  *tangles // nil: the order does not matter
+	hidden   []epoch  // of a clock that went back
+
+	at     []uint32 // places of a run's accumulators in a listed slice
+	fresh  []bool
+	cursor cursor
+	window window.Time    // that fires
+	acc    unsafe.Pointer // an accumulator that is put together
+	arms   [2]arm
+	place  func(r *frame.Run) error
+	piece  frame.Run
+
+	alarm *operator.Callback
+	due   int64 // of the alarm
+	stale bool  // the alarm may be needed earlier
+	ring  func(at int64) error
+
+	live   []uint64 // by id, during a sweep
+	sweeps int      // ids in use at which the next sweep is due
+	drops  int      // slices since somebody looked for a need to sweep
+}
+
+// New returns the driver of windows on a grid. Either each slice is one window (a Period, or Size <= Slide), or k must be
+// Regroupable. W is window.Time: windows go to k as such.
+func New(spec windows.Spec, grid window.Grid, domain process.Domain, k *windows.Incremental) operator.Operator {
+	return &driver{
+		Unary: operator.Unary{In: spec.In, Out: operator.NewOutput(spec.Out)}, spec: spec, grid: newGrid(grid),
+		clocked: domain == process.ProcessingTime, k: k, side: operator.NewSides(spec.Sides), passed: math.MinInt64,
+	}
+}
+
+// Inputs implements operator.Operator.
+func (o *driver) Inputs() []operator.Input { return []operator.Input{o} }
+
+// Output implements operator.Operator.
+func (o *driver) Output(tag string) *operator.Output {
+	if tag == "" {
+		return &o.Out
+	}
+	return o.side.Output(tag)
+}
+
+// Open implements operator.Operator.
+func (o *driver) Open(rt *operator.Runtime) error {
+	if err := o.Unary.Open(rt); err != nil {
+		return err
+	}
+	o.side.Open(rt)
+	o.emitter.Open(&o.Out)
+	if err := o.openLate(); err != nil {
+		return err
+	}
+	o.columns = columns{ledger: ledger{rt: rt}, accs: &o.k.Accs}
+	o.current = &o.nowhere
+	o.at, o.fresh = make([]uint32, frame.MaxLen), make([]bool, frame.MaxLen)
+	o.cursor, o.acc = newCursor(), o.k.Accs.New(1)
+	o.ring, o.sweeps, o.place = o.onTime, manyKeys, o.placeEvents
+	if o.clocked {
+		o.place = o.placeNow
+	} else {
+		o.lateness = o.spec.Lateness
+	}
+	if !o.grid.single {
+		o.openCover()
+	}
+	o.keys = roster{ledger: &o.columns.ledger, key: o.spec.Key, memory: &o.k.Keys}
+	return o.keys.open(rt)
+}
+
+func (o *driver) openCover() {
+	s := newSums(&o.columns, o.k)
+	o.sums = &s
+	if o.k.SubtractColumn != nil {
+		o.cover = &totals{sums: &s, o: o}
+	} else {
+		o.cover = newStacks(o, &s)
+	}
+	if !o.k.Commutative {
+		o.tangles = newTangles(o)
+	}
+}
+
+func (o *driver) openLate() error {
+	operator.Count(o.RT, windows.LateDropped, 0)
+	if o.spec.Late == "" {
+		return nil
+	}
+	o.late = o.side.Buffer(o.spec.Late)
+	if o.late != nil && !o.late.Column.Type.Same(o.In) {
+		return fmt.Errorf("send late elements of type %s to side output %q: it is read as %s", o.In.Name, o.spec.Late, o.late.Column.Type.Name)
+	}
+	return nil
+}
+
+// Close implements operator.Operator.
+func (o *driver) Close() error {
+	if o.alarm != nil {
+		o.RT.Timers.Cancel(o.alarm)
+	}
+	err := o.keys.close()
+	o.columns.drop()
+	return err
+}
+
+// Push implements operator.Input.
+func (o *driver) Push(r *frame.Run) error {
+	if r.N <= frame.MaxLen {
+		if err := o.place(r); err != nil {
+			return err
+		}
+		return o.settle()
+	}
+	for from := 0; from < r.N; from += frame.MaxLen {
+		o.piece = r.Slice(from, min(r.N, from+frame.MaxLen))
+		if err := o.place(&o.piece); err != nil {
+			return err
+		}
+	}
+	return o.settle()
+}
+
+// settle ends a stretch of work: what was emitted goes out.
+func (o *driver) settle() error {
+	if o.dropped != 0 {
+		operator.Count(o.RT, windows.LateDropped, o.dropped)
+		o.dropped = 0
+	}
+	if o.keys.used() >= o.sweeps {
+		if err := o.sweep(); err != nil {
+			return err
+		}
+	}
+	if o.clocked && o.stale {
+		o.schedule()
+	}
+	if err := o.emitter.Flush(); err != nil {
+		return err
+	}
+	return o.side.Flush()
+}
+
+// Mark implements operator.Input.
+func (o *driver) Mark(m frame.Mark) error {
+	if m.Kind == frame.Watermark && !o.clocked && m.Value > o.passed {
+		if err := o.advance(m.Value); err != nil {
+			return err
+		}
+		if err := o.settle(); err != nil {
+			return err
+		}
+	}
+	if err := o.side.Mark(m); err != nil {
+		return err
+	}
+	return o.Out.Mark(m)
+}
