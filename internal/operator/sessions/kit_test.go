@@ -65,6 +65,36 @@ func (polynomial) Result(acc *power) string {
 	return fmt.Sprint(acc.Sum)
 }
 
+// wide is polynomial with an accumulator that fits into no node.
+type wide struct{}
+
+type wideAcc struct {
+	power
+	Elements uint64
+}
+
+func (wide) Create() wideAcc { return wideAcc{power: power{Base: 1}} }
+func (wide) Add(acc *wideAcc, x event) {
+	polynomial{}.Add(&acc.power, x)
+	acc.Elements++
+}
+
+func (wide) Merge(acc, other *wideAcc) {
+	polynomial{}.Merge(&acc.power, &other.power)
+	acc.Elements += other.Elements
+}
+func (wide) Result(acc *wideAcc) string { return polynomial{}.Result(&acc.power) }
+
+// wideKey is a key that fits into no node.
+type wideKey struct {
+	Key  int64
+	Rest [3]int64
+}
+
+func (k wideKey) String() string { return fmt.Sprint("wide ", k.Key) }
+
+func (e event) wide() wideKey { return wideKey{Key: e.Key} }
+
 // kernels compiles an aggregate of events whose results are texts.
 func kernels[K, A any](t testing.TB, a agg.Aggregate[event, A, string]) *windows.Incremental {
 	t.Helper()
@@ -79,14 +109,25 @@ func kernels[K, A any](t testing.TB, a agg.Aggregate[event, A, string]) *windows
 	return p.Incremental(acc)
 }
 
+func kernelsOf[K any](t testing.TB, agg string) *windows.Incremental {
+	t.Helper()
+	switch agg {
+	case "polynomial":
+		return kernels[K, power](t, polynomial{})
+	case "wide":
+		return kernels[K, wideAcc](t, wide{})
+	}
+	return kernels[K, *chapters](t, concat{})
+}
+
 // job is what a test makes of sessions.
 type job struct {
 	gap      Gap
 	domain   process.Domain
 	lateness int64
 	late     string // tag of the side output; it is read
-	agg      string // "concat" or "polynomial"
-	text     bool   // keys are texts
+	agg      string // "polynomial", "wide", or concat
+	key      string // "text", "wide", or numbers
 	slack    int    // keys without a session that are kept; 0: the default
 }
 
@@ -106,15 +147,13 @@ func (j job) operator(t testing.TB) *driver {
 		spec.Sides = map[string]*frame.Type{j.late: spec.In}
 	}
 	var k *windows.Incremental
-	switch {
-	case j.text && j.agg == "polynomial":
-		spec.Key, k = kit.KeyOf(t, event.name), kernels[string, power](t, polynomial{})
-	case j.text:
-		spec.Key, k = kit.KeyOf(t, event.name), kernels[string, *chapters](t, concat{})
-	case j.agg == "polynomial":
-		spec.Key, k = kit.KeyOf(t, event.key), kernels[int64, power](t, polynomial{})
+	switch j.key {
+	case "text":
+		spec.Key, k = kit.KeyOf(t, event.name), kernelsOf[string](t, j.agg)
+	case "wide":
+		spec.Key, k = kit.KeyOf(t, event.wide), kernelsOf[wideKey](t, j.agg)
 	default:
-		spec.Key, k = kit.KeyOf(t, event.key), kernels[int64, *chapters](t, concat{})
+		spec.Key, k = kit.KeyOf(t, event.key), kernelsOf[int64](t, j.agg)
 	}
 	o := New(spec, j.gap, j.domain, k).(*driver)
 	if j.slack != 0 {

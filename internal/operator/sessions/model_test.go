@@ -61,11 +61,14 @@ func (m *model) cleanup(w window.Time) int64 {
 
 func (m *model) fire(key int64, p *pane) {
 	who := strconv.FormatInt(key, 10)
-	if m.job.text {
+	switch m.job.key {
+	case "text":
 		who = "key " + who
+	case "wide":
+		who = "wide " + who
 	}
 	result := fmt.Sprint(p.texts)
-	if m.job.agg == "polynomial" {
+	if m.job.agg != "" {
 		acc := polynomial{}.Create()
 		for _, text := range p.texts {
 			polynomial{}.Add(&acc, event{Text: text})
@@ -167,18 +170,16 @@ type trial struct {
 
 func newTrial(t *testing.T, seed uint64) *trial {
 	rng := rand.New(rand.NewPCG(seed, 3))
-	j := job{gap: static(1 + rng.Int64N(20)), agg: "concat", slack: 1 + rng.IntN(5)}
+	j := job{gap: static(1 + rng.Int64N(20)), slack: 1 + rng.IntN(5)}
 	if rng.IntN(2) == 0 {
 		j.gap = dynamic()
 	}
 	if rng.IntN(4) == 0 {
 		j.domain = process.ProcessingTime
 	}
-	if rng.IntN(3) == 0 {
-		j.agg = "polynomial"
-	}
+	j.agg = []string{"", "polynomial", "wide"}[rng.IntN(3)]
+	j.key = []string{"", "text", "wide"}[rng.IntN(3)]
 	j.lateness = []int64{0, 0, 1, 10, 100, math.MaxInt64}[rng.IntN(6)]
-	j.text = rng.IntN(3) == 0
 	if rng.IntN(2) == 0 {
 		j.late = "late"
 	}
