@@ -164,7 +164,7 @@ func TestProcessingTimeSessionFiresOnceTheClockIsPastIt(t *testing.T) {
 func TestElementsOfProcessingTimeNeedNoTimestamp(t *testing.T) {
 	h := job{gap: static(10), domain: process.ProcessingTime}.open(t)
 	h.clock(5)
-	kit.Must(t, h.op.Push(kit.Run(t, nil, event{Key: 3, Text: "a"}, event{Key: 3, Text: "b"})))
+	kit.Must(t, h.give(kit.Run(t, nil, event{Key: 3, Text: "a"}, event{Key: 3, Text: "b"})))
 	h.clock(15)
 	h.Want(t, "3 [5,15) [a b]@14")
 }
@@ -241,7 +241,7 @@ func TestSharedRunsAreLeftAlone(t *testing.T) {
 	h.watermark(20)
 	r := kit.Run(t, []int64{0, 9, 50, 30, 40}, event{1, 5, "a"}, event{1, 8, "b"}, event{1, 8, "c"}, event{1, 10, "d"}, event{1, 10, "e"})
 	untouched := kit.Share(t, r)
-	kit.Must(t, h.op.Push(r))
+	kit.Must(t, h.give(r))
 	untouched()
 	h.watermark(100)
 	h.Want(t, "watermark 20", "1 [9,17) [b]@16", "1 [30,58) [d c e]@57", "watermark 100")
@@ -252,7 +252,7 @@ func TestMarksPassInOrder(t *testing.T) {
 	h := job{gap: static(10), late: "late"}.open(t)
 	h.at(1)
 	for _, m := range []frame.Mark{{Kind: frame.Idle}, {Kind: frame.Active}, kit.Watermark(3), kit.Watermark(2), {Kind: frame.Barrier, Value: 4}, kit.End()} {
-		kit.Must(t, h.op.Mark(m))
+		kit.Must(t, h.mark(m))
 	}
 	want := []string{"idle", "active", "watermark 3", "watermark 2", "barrier 4", "end"}
 	h.Want(t, want...)
@@ -267,15 +267,15 @@ func TestManyResultsComeInFrames(t *testing.T) {
 	for i := range xs {
 		xs[i] = event{Key: int64(i), Text: "x"}
 	}
-	kit.Must(t, h.op.Push(kit.Run(t, times, xs...)))
+	kit.Must(t, h.give(kit.Run(t, times, xs...)))
 	h.watermark(100)
-	kit.Must(t, h.op.Push(kit.Run(t, times, xs...))) // each fires again
+	kit.Must(t, h.give(kit.Run(t, times, xs...))) // each fires again
 	if len(h.Got) != 2*n+1 || len(h.Runs) > 2*n/100 {
 		t.Errorf("%d results in %d runs", len(h.Got), len(h.Runs))
 	}
 	h = job{gap: static(10), late: "late"}.open(t)
 	h.watermark(100)
-	kit.Must(t, h.op.Push(kit.Run(t, times, xs...)))
+	kit.Must(t, h.give(kit.Run(t, times, xs...)))
 	if len(h.side.Got) != n+1 || len(h.side.Runs) > n/100 {
 		t.Errorf("%d late elements in %d runs", len(h.side.Got), len(h.side.Runs))
 	}
@@ -286,14 +286,14 @@ func TestFailureDownstreamEndsTheCall(t *testing.T) {
 	h := job{gap: static(10), lateness: 50, late: "late"}.open(t)
 	h.at(0)
 	h.Fail = broken
-	if err := h.op.Mark(kit.Watermark(20)); !errors.Is(err, broken) {
+	if err := h.mark(kit.Watermark(20)); !errors.Is(err, broken) {
 		t.Errorf("watermark: %v", err)
 	}
-	if err := h.op.Push(kit.Run(t, []int64{5}, event{Key: 1})); !errors.Is(err, broken) {
+	if err := h.give(kit.Run(t, []int64{5}, event{Key: 1})); !errors.Is(err, broken) {
 		t.Errorf("late firing: %v", err)
 	}
 	h.Fail, h.side.Fail = nil, broken
-	if err := h.op.Push(kit.Run(t, []int64{-500}, event{Key: 1})); !errors.Is(err, broken) {
+	if err := h.give(kit.Run(t, []int64{-500}, event{Key: 1})); !errors.Is(err, broken) {
 		t.Errorf("late element: %v", err)
 	}
 }

@@ -134,10 +134,11 @@ type job struct {
 // harness drives a job.
 type harness struct {
 	*kit.Recorder
-	t    testing.TB
-	op   *driver
-	rt   *operator.Runtime
-	side *kit.Recorder
+	t      testing.TB
+	op     operator.Operator
+	driver *driver // op, if it is one
+	rt     *operator.Runtime
+	side   *kit.Recorder
 }
 
 func (j job) operator(t testing.TB) *driver {
@@ -164,7 +165,16 @@ func (j job) operator(t testing.TB) *driver {
 
 func (j job) open(t testing.TB) *harness {
 	t.Helper()
-	h := &harness{t: t, op: j.operator(t), rt: kit.Runtime()}
+	o := j.operator(t)
+	h := &harness{t: t, op: o, driver: o, rt: kit.Runtime()}
+	h.connect(j)
+	return h
+}
+
+// connect opens the operator.
+func (h *harness) connect(j job) {
+	t := h.t
+	t.Helper()
 	h.rt.Timers.Scope = h.rt.Scope
 	h.Recorder = kit.Record(t, h.op.Output(""), h.rt)
 	if j.late != "" {
@@ -172,13 +182,18 @@ func (j job) open(t testing.TB) *harness {
 	}
 	kit.Must(t, h.op.Open(h.rt))
 	t.Cleanup(func() { kit.Must(t, h.op.Close()) })
-	return h
 }
+
+// give pushes a run.
+func (h *harness) give(r *frame.Run) error { return h.op.Inputs()[0].Push(r) }
+
+// mark hands over a mark.
+func (h *harness) mark(m frame.Mark) error { return h.op.Inputs()[0].Mark(m) }
 
 // push gives one element.
 func (h *harness) push(ts int64, x event) {
 	h.t.Helper()
-	kit.Must(h.t, h.op.Push(kit.Run(h.t, []int64{ts}, x)))
+	kit.Must(h.t, h.give(kit.Run(h.t, []int64{ts}, x)))
 }
 
 // at gives elements of key 1 whose texts are their times.
@@ -191,7 +206,7 @@ func (h *harness) at(times ...int64) {
 
 func (h *harness) watermark(ms int64) {
 	h.t.Helper()
-	kit.Must(h.t, h.op.Mark(kit.Watermark(ms)))
+	kit.Must(h.t, h.mark(kit.Watermark(ms)))
 }
 
 // clock sets the clock as the task does: what it is past happens before the next element.

@@ -22,7 +22,7 @@ func (h *harness) crowd(ts, first int64, n int) error {
 	for i := range xs {
 		xs[i], times[i] = event{Key: first + int64(i), Text: "x"}, ts
 	}
-	return h.op.Push(kit.Run(h.t, times, xs...))
+	return h.give(kit.Run(h.t, times, xs...))
 }
 
 func TestSessionsDrawOnTheMemoryBudget(t *testing.T) {
@@ -30,7 +30,7 @@ func TestSessionsDrawOnTheMemoryBudget(t *testing.T) {
 		c.gap = static(1_000_000)
 		op, rt := c.operator(t), kit.Runtime()
 		rt.Memory = host.NewMemory(1 << 20)
-		h := &harness{Recorder: kit.Record(t, op.Output(""), rt), t: t, op: op, rt: rt}
+		h := &harness{Recorder: kit.Record(t, op.Output(""), rt), t: t, op: op, driver: op, rt: rt}
 		kit.Must(t, op.Open(rt))
 		used := rt.Memory.Used()
 		var err error
@@ -64,18 +64,18 @@ func TestSessionsThatDoNotFitFailToOpen(t *testing.T) {
 func TestShortageOfTheWheelFailsTheRun(t *testing.T) {
 	h := job{gap: dynamic()}.open(t)
 	h.rt.Memory = host.NewMemory(1)
-	h.op.ledger.memory = h.rt.Memory
-	if err := h.op.Push(kit.Run(t, []int64{0}, event{Gap: 1 << 40})); !errors.Is(err, statebackend.ErrOutOfMemory) {
+	h.driver.ledger.memory = h.rt.Memory
+	if err := h.give(kit.Run(t, []int64{0}, event{Gap: 1 << 40})); !errors.Is(err, statebackend.ErrOutOfMemory) {
 		t.Errorf("pushed with %v", err)
 	}
-	h.op.ledger.memory = nil
+	h.driver.ledger.memory = nil
 }
 
 // Keys that don't come back leave nothing, and those that do find nothing.
 func TestKeysWithoutSessionsAreSwept(t *testing.T) {
 	for _, key := range []string{"", "text", "wide"} {
 		h := job{gap: static(10), agg: "polynomial", key: key, slack: 2000}.open(t)
-		o := h.op
+		o := h.driver
 		const crowd = 1000
 		for round := range int64(200) {
 			kit.Must(t, h.crowd(round*100, round*crowd, crowd))
@@ -110,7 +110,7 @@ func TestNothingOfASessionIsHeldOnceItIsGone(t *testing.T) {
 	for range 10 { // runs go on sweeping
 		h.push(20_000, event{Key: -1})
 	}
-	o := h.op
+	o := h.driver
 	if o.live != 1 || o.idle > 6 {
 		t.Fatalf("%d sessions, %d keys without", o.live, o.idle)
 	}
@@ -159,7 +159,7 @@ func TestRunsOfAnyLengthAreTaken(t *testing.T) {
 	for i := range xs {
 		xs[i], times[i] = event{Key: 5, Text: fmt.Sprint(i)}, int64(i)
 	}
-	kit.Must(t, h.op.Push(kit.Run(t, times, xs...)))
+	kit.Must(t, h.give(kit.Run(t, times, xs...)))
 	h.watermark(frame.MaxWatermark)
 	if len(h.Got) != 2 || !strings.HasPrefix(h.Got[0], fmt.Sprintf("5 [0,%d) [0 1 2", n+9)) || !strings.HasSuffix(h.Got[0], fmt.Sprintf(" %d]@%d", n-1, n+8)) {
 		t.Errorf("got %.100q", h.Got)

@@ -162,6 +162,7 @@ type trial struct {
 	rng   *rand.Rand
 	model *model
 	h     *harness
+	twin  *harness // the general driver, or nil
 	keys  int
 	base  int64
 	now   int64 // of the elements
@@ -209,7 +210,7 @@ func (tr *trial) elements(t *testing.T) {
 		key := int64(tr.rng.IntN(tr.keys)) + int64(tr.next/50)*int64(tr.keys/1000) // many keys are new after a while
 		xs[i], times[i] = event{Key: key, Gap: 1 + tr.rng.Int64N(25), Text: strconv.Itoa(tr.next)}, ts
 		if tr.rng.IntN(500) == 0 {
-			xs[i].Gap = math.MaxInt64
+			xs[i].Gap = 1 << 42
 		}
 		tr.next++
 		if tr.domain == process.ProcessingTime {
@@ -217,15 +218,24 @@ func (tr *trial) elements(t *testing.T) {
 		}
 		tr.model.element(ts, xs[i])
 	}
-	r := kit.Run(t, times, xs...)
-	if tr.domain == process.ProcessingTime && tr.rng.IntN(2) == 0 {
-		r.Times = nil
+	timeless := tr.domain == process.ProcessingTime && tr.rng.IntN(2) == 0
+	for _, h := range []*harness{tr.h, tr.twin} {
+		if h == nil {
+			continue
+		}
+		r := kit.Run(t, times, xs...)
+		if timeless {
+			r.Times = nil
+		}
+		kit.Must(t, h.give(r))
 	}
-	kit.Must(t, tr.h.op.Push(r))
 }
 
 func (tr *trial) clock(ms int64) {
 	tr.h.clock(ms)
+	if tr.twin != nil {
+		tr.twin.clock(ms)
+	}
 	tr.model.advance(ms - 1)
 }
 
@@ -235,16 +245,20 @@ func (tr *trial) progress() {
 		tr.clock(sum(tr.h.rt.Now, tr.rng.Int64N(20)))
 	case tr.now-30 > tr.now: // beyond the beginning of time
 	default:
-		wm := max(tr.now-tr.rng.Int64N(30), tr.model.time)
-		tr.h.watermark(wm)
-		tr.model.advance(wm)
-		tr.marks(wm)
+		tr.watermark(max(tr.now-tr.rng.Int64N(30), tr.model.time))
 	}
 }
 
-// marks takes the watermark out of what was recorded.
-func (tr *trial) marks(wm int64) {
-	for _, r := range []*kit.Recorder{tr.h.Recorder, tr.h.side} {
+// watermark gives a watermark and takes it out of what was recorded.
+func (tr *trial) watermark(wm int64) {
+	tr.h.watermark(wm)
+	tr.model.advance(wm)
+	marked := []*kit.Recorder{tr.h.Recorder, tr.h.side}
+	if tr.twin != nil {
+		tr.twin.watermark(wm)
+		marked = append(marked, tr.twin.Recorder, tr.twin.side)
+	}
+	for _, r := range marked {
 		if r == nil {
 			continue
 		}
@@ -276,6 +290,7 @@ func (tr *trial) compare(seed uint64, step int, free bool) {
 	if !slices.Equal(got, want) {
 		tr.h.t.Fatalf("seed %d, step %d (%+v): got\n%s\nwant\n%s", seed, step, tr.job, strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
+	tr.agrees(seed, step, free)
 	tr.h.Got, tr.model.out = nil, nil
 	if tr.h.side != nil {
 		if !slices.Equal(tr.h.side.Got, tr.model.late) {
@@ -291,7 +306,7 @@ func (tr *trial) compare(seed uint64, step int, free bool) {
 
 // consistent looks at the chains themselves.
 func (tr *trial) consistent(seed uint64, step int) {
-	o := tr.h.op
+	o := tr.h.driver
 	sessions, idle, free := 0, 0, 0
 	for id := 1; id < o.used; id++ {
 		s := &o.nodes[id]
@@ -330,25 +345,26 @@ func chainsOf(o *driver) (n int) {
 	return n
 }
 
+func (tr *trial) run(t *testing.T, seed uint64) {
+	for step := range 40 {
+		tr.elements(t)
+		tr.compare(seed, step, false)
+		if tr.rng.IntN(3) == 0 {
+			tr.progress()
+			tr.compare(seed, step, true)
+		}
+	}
+	if tr.domain == process.ProcessingTime {
+		tr.clock(math.MaxInt64)
+	} else {
+		tr.watermark(frame.MaxWatermark)
+	}
+	tr.compare(seed, 40, true)
+	kit.Must(t, tr.h.mark(kit.End()))
+}
+
 func TestSessionsBehaveAsTheGeneralOperator(t *testing.T) {
 	for seed := range uint64(400) {
-		tr := newTrial(t, seed)
-		for step := range 40 {
-			tr.elements(t)
-			tr.compare(seed, step, false)
-			if tr.rng.IntN(3) == 0 {
-				tr.progress()
-				tr.compare(seed, step, true)
-			}
-		}
-		if tr.domain == process.ProcessingTime {
-			tr.clock(math.MaxInt64)
-		} else {
-			tr.h.watermark(frame.MaxWatermark)
-			tr.model.advance(frame.MaxWatermark)
-			tr.marks(frame.MaxWatermark)
-		}
-		tr.compare(seed, 40, true)
-		kit.Must(t, tr.h.op.Mark(kit.End()))
+		newTrial(t, seed).run(t, seed)
 	}
 }
