@@ -44,6 +44,9 @@ func (e *engine) merge(j int) error {
 	if err != nil {
 		return e.errorf("%w", err)
 	}
+	if m.sources.n == 0 {
+		return e.contents.merge(&m.kept, &m.states)
+	}
 	if err := e.mayMerge(m); err != nil {
 		return err
 	}
@@ -67,6 +70,8 @@ func (e *engine) merge(j int) error {
 			e.keys.Delete(e.domain, e.at.b, e.cleanup)
 		}
 	}
+	e.look(m.result)
+	e.setCleanup() // at once: the element need not be one of the merged window
 	return e.contents.merge(&m.kept, &m.states)
 }
 

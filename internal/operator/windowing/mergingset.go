@@ -17,7 +17,8 @@ type InFlight[W window.Window] struct {
 
 // Merge is what an Add has merged: Sources became Result, the contents of which are those of State, followed by those of
 // States. The new window is not among Sources, as it has no contents. Sources and States are in the order of time and valid
-// until the next Add.
+// until the next Add. A Merge without Sources only moves the contents of Result from States to State, because the window
+// that named them has come again: a merger that does not merge at once all that it could may let that happen.
 type Merge[W window.Window] struct {
 	Result  W
 	Sources []W
@@ -141,23 +142,25 @@ func (s *MergingSet[W]) Add(w W) (result W, merges []Merge[W], err error) {
 		from = g.to
 	}
 	if !known && !merged {
-		if err := s.admit(w); err != nil {
-			return w, nil, err
-		}
+		s.free(w)
+		s.pairs = append(s.pairs, InFlight[W]{Window: w, State: w})
+		s.touched = true
 	}
 	return result, s.merges, nil
 }
 
-// admit adds a window that is merged with no other. Its state window is itself.
-func (s *MergingSet[W]) admit(w W) error {
+// free sees to it that no window has w as its state window: one that does gets itself.
+func (s *MergingSet[W]) free(w W) {
 	for i := range s.pairs {
-		if s.pairs[i].State == w {
-			return fmt.Errorf("window %v comes again: its contents became those of %v when windows were merged", w, s.pairs[i].Window)
+		if p := s.pairs[i]; p.State == w {
+			s.free(p.Window)
+			from := len(s.parts)
+			s.parts = append(s.parts, w)
+			s.merges = append(s.merges, Merge[W]{Result: p.Window, State: p.Window, States: s.parts[from : from+1 : from+1]})
+			s.pairs[i].State = p.Window
+			return
 		}
 	}
-	s.pairs = append(s.pairs, InFlight[W]{Window: w, State: w})
-	s.touched = true
-	return nil
 }
 
 func (s *MergingSet[W]) noteMerge(result W, sources []W) {
