@@ -27,22 +27,24 @@ import (
 
 // Settings are what a program or the configuration sets on an environment.
 type Settings struct {
-	Parallelism    int           // default: runtime.GOMAXPROCS(0)
-	MaxParallelism int           // graph.Unset: computed per operator
-	BufferTimeout  time.Duration // 0: every element at once; < 0: only full frames; default: when the input runs dry
-	AutoWatermark  time.Duration // default 200 ms
-	Chaining       bool          // default true
-	Restart        Restart       // nil: no restart
-	Memory         int64         // bytes; 0: 60 % of what the process may use
-	RequireUIDs    bool          // every operator needs a UID or a hash
-	Backend        statebackend.Backend
-	Isolated       bool
-	GeneralWindows bool // no window takes a path of its own
-	Parameters     map[string]string
-	Files          map[string]string
-	Serde          []serde.Option
-	Seed           uint64 // of key hashes; 0: DefaultSeed
-	Clock          clock.Clock
+	Parallelism        int           // default: runtime.GOMAXPROCS(0)
+	MaxParallelism     int           // graph.Unset: computed per operator
+	BufferTimeout      time.Duration // 0: every element at once; < 0: only full frames; default: when the input runs dry
+	AutoWatermark      time.Duration // default 200 ms
+	Latency            time.Duration // between two latency markers of a source; default 0: none
+	LatencyGranularity LatencyGranularity
+	Chaining           bool    // default true
+	Restart            Restart // nil: no restart
+	Memory             int64   // bytes; 0: 60 % of what the process may use
+	RequireUIDs        bool    // every operator needs a UID or a hash
+	Backend            statebackend.Backend
+	Isolated           bool
+	GeneralWindows     bool // no window takes a path of its own
+	Parameters         map[string]string
+	Files              map[string]string
+	Serde              []serde.Option
+	Seed               uint64 // of key hashes; 0: DefaultSeed
+	Clock              clock.Clock
 	// Threads runs the subtasks; nil: goroutines. A test kit's clock wakes them.
 	Threads host.Threads
 	// Launch takes the plan in place of the embedded managers, and Start returns its error, which must not be nil: a test
@@ -172,6 +174,7 @@ func (e *Env) Start(ctx context.Context, name string) (*Execution, error) {
 func (e *Env) job(jg *plan.JobGraph, name string) *taskmanager.Job {
 	return &taskmanager.Job{
 		Graph: plan.Unfold(jg), Name: name, Seed: jg.Graph.HashSeed, AutoWatermark: e.Settings.AutoWatermark.Milliseconds(),
+		Latency: latencyMillis(e.Settings.Latency), LatencyGranularity: e.Settings.LatencyGranularity,
 		Parameters: e.Settings.Parameters, Files: e.Settings.Files,
 	}
 }

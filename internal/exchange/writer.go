@@ -42,6 +42,7 @@ type Writer struct {
 	capacity int
 	part     partitioner
 	reserved int64
+	latency  int  // the channel of the next latency marker
 	shared   bool // broadcast: one frame, open[0], goes to all channels
 }
 
@@ -62,6 +63,7 @@ func NewWriter(p *graph.Partitioner, channels []*Channel, opt Options) *Writer {
 	if opt.Strategy == graph.Broadcast && len(channels) > 1 {
 		w.shared, w.open = true, w.open[:1]
 	}
+	w.latency = opt.Subtask % len(w.open)
 	return w
 }
 
@@ -79,25 +81,36 @@ func (w *Writer) Push(r *frame.Run) error {
 	return nil
 }
 
-// Mark implements operator.Input: marks go to every channel. Watermarks and latency markers travel with the data, all
-// others are sent at once.
+// Mark implements operator.Input: marks go to every channel, but a latency marker to one of them, in turn: sent to all, its
+// copies would multiply at every exchange. Watermarks and latency markers travel with the data, all others are sent at once.
 func (w *Writer) Mark(m frame.Mark) error {
+	if m.Kind == frame.LatencyMarker {
+		c := w.latency
+		w.latency = (c + 1) % len(w.open)
+		return w.mark(c, m)
+	}
 	for c := range w.open {
-		f, err := w.frame(c)
-		if err != nil {
+		if err := w.mark(c, m); err != nil {
 			return err
 		}
-		f.AddMark(m)
-		if len(f.Marks) >= frame.MaxLen {
-			if err := w.send(c); err != nil {
-				return err
-			}
-		}
 	}
-	if m.Kind == frame.Watermark && !w.opt.EachRun || m.Kind == frame.LatencyMarker {
+	if m.Kind == frame.Watermark && !w.opt.EachRun {
 		return nil
 	}
 	return w.Flush()
+}
+
+// mark puts a mark into the open frame of channel c; marks alone fill a frame, too.
+func (w *Writer) mark(c int, m frame.Mark) error {
+	f, err := w.frame(c)
+	if err != nil {
+		return err
+	}
+	f.AddMark(m)
+	if len(f.Marks) < frame.MaxLen {
+		return nil
+	}
+	return w.send(c)
 }
 
 // Flush sends everything that is open.

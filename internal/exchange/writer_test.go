@@ -206,10 +206,41 @@ func TestMarksThatMustNotWaitAreSentAtOnce(t *testing.T) {
 			}
 			for i, ch := range cs {
 				f := ch.Poll()
+				if c.kind == frame.LatencyMarker && strategy == graph.Rebalance && i != w.opt.Subtask%len(cs) {
+					if f != nil {
+						t.Errorf("channel %d got the copy of a latency marker", i)
+					}
+					continue
+				}
 				if f == nil || len(f.Marks) != 1 || f.Marks[0] != (frame.Mark{Kind: c.kind, Value: 5}) {
 					t.Errorf("%v over %v: channel %d got %+v", c.kind, strategy, i, f)
 				}
 			}
+		}
+	}
+}
+
+// Latency markers take the channels in turn: copies for all would multiply at every exchange.
+func TestLatencyMarkersTakeChannelsInTurn(t *testing.T) {
+	w, cs := rig(t, graph.Rebalance, 3, func(o *Options) { o.Subtask = 4 })
+	for i := range int64(7) {
+		if err := w.Mark(frame.Mark{Kind: frame.LatencyMarker, Value: i, From: 9}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range [][]int64{{2, 5}, {0, 3, 6}, {1, 4}} {
+		var got []int64
+		for _, m := range cs[i].Poll().Marks {
+			got = append(got, m.Value)
+			if m.From != 9 {
+				t.Errorf("marker %d comes from %d", m.Value, m.From)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("channel %d got the markers %v, want %v", i, got, want)
 		}
 	}
 }
@@ -329,7 +360,7 @@ func TestCancelledWriterGivesUpWhereverItWaits(t *testing.T) {
 		"flush": func(w *Writer) error { return errors.Join(w.Mark(frame.Mark{Kind: frame.Watermark}), w.Flush()) },
 		"marks": func(w *Writer) (err error) {
 			for i := 0; i < frame.MaxLen && err == nil; i++ {
-				err = w.Mark(frame.Mark{Kind: frame.LatencyMarker})
+				err = w.Mark(frame.Mark{Kind: frame.Watermark})
 			}
 			return err
 		},

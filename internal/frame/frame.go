@@ -51,6 +51,7 @@ type Mark struct {
 	Value int64
 	Pos   int32
 	Kind  MarkKind
+	From  uint16 // of a LatencyMarker: the number of the source's subtask in the job
 }
 
 // Run is a stretch of elements without a mark inside, lent to an operator for the time of one Push: the operator may

@@ -94,6 +94,9 @@ func (o *Output) Mark(m frame.Mark) error {
 	for i := range o.links {
 		l := &o.links[i]
 		scope.At = l.at
+		if m.Kind == frame.LatencyMarker && l.at != o.owner {
+			l.at.RecordLatency(m)
+		}
 		if err := l.in.Mark(m); err != nil {
 			return scope.fail(err)
 		}

@@ -201,6 +201,8 @@ func (t *Task) mark(in *input, channel int, m frame.Mark) error {
 	case frame.Probe:
 		t.probe(in, channel, m.Value)
 		return t.passProbes()
+	case frame.LatencyMarker:
+		in.at.RecordLatency(m)
 	}
 	return in.to.Mark(m)
 }

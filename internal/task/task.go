@@ -45,6 +45,8 @@ type Deployment struct {
 	Runtime       func(node *plan.ChainNode, scope *operator.Scope) *operator.Runtime
 	Times         *Times // busy, idle, backpressured; may be nil
 	Isolated      bool   // elements are encoded and decoded on every edge, as between processes
+	Latency       int64  // ms between two latency markers of a source; 0: none
+	LatencyFrom   uint16 // the number of the source's subtask in the job
 }
 
 // Task is one subtask.
@@ -236,7 +238,17 @@ func (t *Task) open() error {
 			return fmt.Errorf("open the operator: %w", err)
 		}
 	}
+	if t.source != nil && t.d.Latency > 0 {
+		return t.markLatency(0)
+	}
 	return nil
+}
+
+// markLatency sends a latency marker and comes again.
+func (t *Task) markLatency(int64) error {
+	t.scope.At = t.rts[0]
+	t.scope.Timers.Schedule(t.d.Clock.Millis()+t.d.Latency-1, t.markLatency)
+	return t.ops[0].Output("").Mark(frame.Mark{Kind: frame.LatencyMarker, Value: t.d.Clock.Millis(), From: t.d.LatencyFrom})
 }
 
 // close closes what was opened, in the order of the stream.

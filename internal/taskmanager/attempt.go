@@ -33,12 +33,14 @@ type Options struct {
 
 // Job is what the attempts of a job have in common.
 type Job struct {
-	Graph         *plan.ExecutionGraph
-	Name          string
-	Seed          uint64
-	AutoWatermark int64 // ms
-	Parameters    map[string]string
-	Files         map[string]string // distributed cache: name to local path
+	Graph              *plan.ExecutionGraph
+	Name               string
+	Seed               uint64
+	AutoWatermark      int64 // ms
+	Latency            int64 // ms between two latency markers of a source; 0: none
+	LatencyGranularity LatencyGranularity
+	Parameters         map[string]string
+	Files              map[string]string // distributed cache: name to local path
 }
 
 // Ended is a task's report.
@@ -87,6 +89,7 @@ type builder struct {
 	attempt  *Attempt
 	ctx      context.Context
 	channels map[channelKey]*exchange.Channel
+	origins  []origin // nil: latency is not measured
 	toJob    func(vertex, subtask, node int, event []byte)
 }
 
@@ -103,6 +106,9 @@ func Deploy(ctx context.Context, job *Job, number int, opt Options, toCoordinato
 		channels: map[channelKey]*exchange.Channel{}, toJob: toCoordinator,
 	}
 	b.attempt.spawn.Refuse = opt.NoGoroutines
+	if job.Latency > 0 {
+		b.origins = origins(job.Graph)
+	}
 	for _, v := range job.Graph.Vertices {
 		for _, st := range v.Subtasks {
 			if err := b.build(v, st); err != nil {
@@ -133,6 +139,9 @@ func (b *builder) build(v *plan.ExecutionVertex, st *plan.Subtask) error {
 		Vertex: v.Vertex, Subtask: st.Index, Attempt: b.attempt.Number, JobName: b.job.Name, Ctx: b.ctx,
 		Clock: b.opt.Clock, Waiter: waiter, Mailbox: sub.Mailbox, Spawn: &b.attempt.spawn, Seed: b.job.Seed,
 		FrameBudget: b.opt.FrameBudget, AutoWatermark: b.job.AutoWatermark, Times: &sub.Times, Isolated: b.opt.Isolated, Memory: b.opt.Memory,
+	}
+	if n, ok := number(b.origins, v.Head().ID.String(), st.Index); ok {
+		d.Latency, d.LatencyFrom = b.job.Latency, n
 	}
 	for _, g := range st.Inputs {
 		if g.Edge.Feedback {
@@ -192,6 +201,7 @@ func (b *builder) runtime(sub *Subtask, st *plan.Subtask, n *plan.ChainNode, sco
 		return b.opt.Backend.Open(o)
 	}
 	h := newHost(b.job, rt)
+	h.origins = b.origins
 	rt.Host = h
 	sub.Hosts = append(sub.Hosts, h)
 	return rt

@@ -22,6 +22,9 @@ type Host struct {
 	mu           sync.Mutex
 	accumulators map[string]process.Accumulator
 	metrics      map[string]process.Metric
+
+	origins   []origin
+	latencies map[origin]*process.MetricHistogram // of the subtask's goroutine
 }
 
 func newHost(job *Job, rt *operator.Runtime) *Host {
