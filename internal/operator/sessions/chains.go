@@ -111,6 +111,9 @@ func (c *chains) open(lateness int64, keyPointers bool) error {
 	c.keys.place(&c.k.Keys, keyPointers, false, tail)
 	c.used, c.watermark, c.lateness = 1, noTime, lateness
 	c.wheel.ledger = &c.ledger
+	if err := c.ledger.reserve(int64(unsafe.Sizeof(c.wheel))); err != nil {
+		return err
+	}
 	if err := c.grow(); err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ type stretch struct {
 	from  int
 	ids   []uint32
 	fresh []bool
+	news  bool // settle has set one of fresh, in this block
 }
 
 func (s *stretch) open() {
@@ -29,11 +30,12 @@ func (o *driver) put(r *frame.Run) error {
 	o.folding.from = 0
 	for from := 0; from < r.N; from += block {
 		to := min(r.N, from+block)
+		o.folding.news = false
 		o.touch(o.keyer.latest[from:to])
 		if err := o.putBlock(r, from, to); err != nil {
 			return err
 		}
-		o.fold(r, to)
+		o.fold(r, to, o.folding.news || o.opens > 0)
 		o.enterOpened()
 	}
 	return nil
@@ -111,9 +113,10 @@ func (o *driver) settle(r *frame.Run, i int) (err error) {
 	}
 	id, newer := o.find(*latest, start, end)
 	o.folding.fresh[i] = id == 0
+	o.folding.news = o.folding.news || id == 0
 	switch {
 	case id == 0 && o.cleanup(end-1) <= o.watermark:
-		o.fold(r, i)
+		o.fold(r, i, true)
 		o.folding.from = i + 1
 		return o.reject(r, i)
 	case id == 0:
@@ -122,7 +125,7 @@ func (o *driver) settle(r *frame.Run, i int) (err error) {
 		}
 	default:
 		if oldest := o.oldest(id, start); oldest != id {
-			o.fold(r, i)
+			o.fold(r, i, true)
 			o.merge(latest, oldest, id)
 			id = oldest
 		}
@@ -130,7 +133,7 @@ func (o *driver) settle(r *frame.Run, i int) (err error) {
 	}
 	o.folding.ids[i] = id * o.accs.scale
 	if o.nodes[id].end-1 <= o.watermark {
-		o.fold(r, i+1)
+		o.fold(r, i+1, true)
 		return o.emit(id)
 	}
 	return nil
@@ -147,11 +150,16 @@ func (o *driver) meet(latest *uint32, i int) error {
 	return o.keyer.decode(i, o.keys.at(id))
 }
 
-// fold adds the elements before to that are not folded in yet to their accumulators.
-func (o *driver) fold(r *frame.Run, to int) {
+// fold adds the elements before to that are not folded in yet to their accumulators. news says that some of these may be
+// fresh.
+func (o *driver) fold(r *frame.Run, to int, news bool) {
 	f := &o.folding
 	if f.from < to {
-		o.k.AddColumn(o.accs.base, f.ids[f.from:to], f.fresh[f.from:to], r, f.from)
+		fresh := f.fresh[f.from:to]
+		if !news {
+			fresh = nil
+		}
+		o.k.AddColumn(o.accs.base, f.ids[f.from:to], fresh, r, f.from)
 	}
 	f.from = to
 }
