@@ -10,6 +10,7 @@ import (
 	"github.com/flott-dev/flott/internal/operator/windows"
 	"github.com/flott-dev/flott/process"
 	"github.com/flott-dev/flott/serde"
+	"github.com/flott-dev/flott/statebackend"
 	"github.com/flott-dev/flott/window"
 )
 
@@ -71,3 +72,51 @@ func mark(t testing.TB, op operator.Operator, watermark int64) {
 	t.Helper()
 	kit.Must(t, op.Inputs()[0].Mark(kit.Watermark(watermark)))
 }
+
+// table is what the tests ask of a table of state.
+type table interface{ Len() int }
+
+// openSpied opens an operator and shows its tables by name.
+func openSpied(t testing.TB, op operator.Operator) (*kit.Recorder, map[string]table) {
+	t.Helper()
+	rt, tables := kit.Runtime(), map[string]table{}
+	open := rt.OpenState
+	rt.OpenState = func(o statebackend.Options) (statebackend.Store, error) {
+		s, err := open(o)
+		return &spiedStore{s, tables}, err
+	}
+	return kit.OpenAt(t, op, rt), tables
+}
+
+type spiedStore struct {
+	statebackend.Store
+	tables map[string]table
+}
+
+func (s *spiedStore) Table(spec statebackend.TableSpec) (statebackend.Table, error) {
+	t, err := s.Store.Table(spec)
+	s.tables[spec.Name] = t
+	return t, err
+}
+
+func (s *spiedStore) List(spec statebackend.TableSpec) (statebackend.ListTable, error) {
+	t, err := s.Store.List(spec)
+	s.tables[spec.Name] = t
+	return t, err
+}
+
+// numberKernels are those of a sum that emits numbers.
+func numberKernels[W window.Window](t testing.TB) *windows.Incremental {
+	t.Helper()
+	h, err := serde.Of[int64]()
+	kit.Must(t, err)
+	return windows.Program[number, int64, W, int64, int64, number]{
+		Aggregate: agg.Sum(func(n number) int64 { return n.N }),
+		Emit:      func(x *number, info *window.Info[int64, W], r int64) { *x = number{info.Key, r} },
+	}.Incremental(h)
+}
+
+// number is an element without pointers.
+type number struct{ Key, N int64 }
+
+func (n number) key() int64 { return n.Key }
