@@ -34,6 +34,10 @@ type Options struct {
 	Operator string
 	// Now is the task's processing time in ms; TTL is measured by it. Nil is allowed while no table has a TTL.
 	Now func() int64
+	// Restored is what the tables begin with: a table that is opened gets the rows of its name. Nil: all begin empty. The
+	// store reads it on the subtask's goroutine, a table when it is opened and those that were not opened at the first
+	// Freeze; it must be readable until then.
+	Restored Restored
 }
 
 // Budget is the part of the process's memory accountant that a store draws on. Reserve fails if the process would hold
@@ -51,6 +55,11 @@ var ErrChanged = errors.New("state was changed while it was being iterated")
 
 // Store is the keyed state of one subtask: tables by name. All calls to a store and its tables come from the goroutine of
 // that subtask.
+//
+// A table that Options.Restored has is filled from it when it is opened. Its values may have changed as schemas may
+// (serde.Handle.Reader), its time to live may have changed, begun or ended: what had no time gets that of the restore, and
+// what is expired by the table's own time to live stays behind (by the old one if it has none any more). Another kind of
+// table, key type, map key type or namespace type is an error that says what to do.
 type Store interface {
 	// Table opens a table with one value per key. The same name with an equal spec gives the same table again; another
 	// spec, or the name of a list or map, is an error.
@@ -62,9 +71,15 @@ type Store interface {
 	// BeginRun says which keys the following calls with an index mean: key i of the run is key i of keys, and hashes[i] is
 	// its hash with Options.Seed. Both stay as they are until the next BeginRun. The tables' namespaces stay selected.
 	BeginRun(keys *serde.Canon, hashes []uint64)
-	// MemoryBytes is the memory that the store holds, as it was reserved from the budget.
+	// Freeze takes hold of what all tables hold now, in microseconds: while the snapshot is open, what changes is copied
+	// first, and the copies draw on the budget. It also has the tables of Options.Restored that nobody opened, if they are
+	// of a store's kinds (value, list, map): they are kept and go from snapshot to snapshot. All addresses and lookaheads
+	// end. Several snapshots may be open; each must be released, also if the store is closed before.
+	Freeze() (Frozen, error)
+	// MemoryBytes is the memory that the store holds, as it was reserved from the budget; copies for open snapshots are
+	// part of it.
 	MemoryBytes() int64
-	// Close gives the memory back. No call may follow.
+	// Close gives the memory back, but for what open snapshots need until they are released. No call may follow.
 	Close() error
 }
 

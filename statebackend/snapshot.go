@@ -28,7 +28,8 @@ type Row struct {
 type TableInfo struct {
 	// Name is the table's, unique among the tables of its operator.
 	Name string
-	// Kind is "value", "list" or "map" (TableSpec.Kind), or "timers".
+	// Kind is "value", "list" or "map" (TableSpec.Kind) for the tables of stores and of no others: "timers", for example,
+	// are their operator's own.
 	Kind string
 	// Key, Value, MapKey and Namespace are schemas; MapKey and Namespace are nil for tables without.
 	Key, Value, MapKey, Namespace *serde.Schema
@@ -55,9 +56,11 @@ type Frozen interface {
 	Release()
 }
 
-// Restored is what a snapshot holds for a store: the store's own key groups only.
+// Restored is what a snapshot holds for a store: the store's own key groups only. It may have tables that are not the
+// store's (TableInfo.Kind).
 type Restored interface {
-	// Table gives the rows of a table; ok is false if the snapshot has no table of the name.
+	// Table gives the rows of a table; ok is false if the snapshot has no table of the name. The rows of a table are
+	// read at most once.
 	Table(name string) (t FrozenTable, ok bool)
 	// Tables are the names of all tables.
 	Tables() []string

@@ -12,6 +12,7 @@ package heap
 import (
 	"errors"
 	"fmt"
+	"unsafe"
 
 	"github.com/flott-dev/flott/serde"
 	"github.com/flott-dev/flott/statebackend"
@@ -37,6 +38,8 @@ type store struct {
 	names  map[string]any // valueTable, listTable or mapTable by name
 	tables []keeper
 	run    source
+	kept   []*keptTable // of Restored, not opened; read at the first Freeze
+	frozen bool         // Freeze was called
 	held   int64
 	buf    []byte   // encodings on their way into an arena
 	spare  []uint64 // the copy of a page that is being split
@@ -48,6 +51,11 @@ type keeper interface {
 	upkeep()     // one bounded step of removing what expired and of compacting arenas
 	close()      // drops everything
 	spec() *statebackend.TableSpec
+	// adopt makes the value at v, written at time at, the value of key 0 of the run, an element of its list, or the value
+	// of map key k.
+	adopt(k, v unsafe.Pointer, at int64) error
+	SetNamespace(canonical []byte)
+	Range(f func(e *statebackend.Entry) bool) error
 }
 
 // BeginRun implements statebackend.Store.
@@ -101,6 +109,10 @@ func open[T keeper](s *store, spec *statebackend.TableSpec, fresh func(*store, *
 	if t, err = fresh(s, spec); err != nil {
 		return t, err
 	}
+	if err := s.refill(t); err != nil {
+		t.close()
+		return t, err
+	}
 	s.names[spec.Name] = t
 	s.tables = append(s.tables, t)
 	t.begin(s.run.canon.N)
@@ -115,7 +127,10 @@ func (s *store) Close() error {
 	for _, t := range s.tables {
 		t.close()
 	}
-	s.names, s.tables, s.spare, s.buf = nil, nil, nil, nil
+	for _, k := range s.kept {
+		k.close()
+	}
+	s.names, s.tables, s.kept, s.spare, s.buf = nil, nil, nil, nil, nil
 	return nil
 }
 

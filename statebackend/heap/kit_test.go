@@ -96,7 +96,11 @@ func (k *kit[K]) checkClosed() {
 		k.t.Errorf("budget holds %d bytes, store %d", k.memory.held, k.store.MemoryBytes())
 	}
 	tables := k.store.tables
-	if sum := heldBy(tables); sum != k.memory.held {
+	kept := int64(0)
+	for _, t := range k.store.kept {
+		kept += t.log.held
+	}
+	if sum := heldBy(tables) + kept; sum != k.memory.held {
 		k.t.Errorf("budget holds %d bytes, the tables %d", k.memory.held, sum)
 	}
 	if err := k.store.Close(); err != nil {

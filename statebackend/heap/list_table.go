@@ -75,8 +75,13 @@ func (t *listTable) head(i int) *listHead { return (*listHead)(t.ix.find(i)) }
 func (t *listTable) block(r ref) *listBlock { return (*listBlock)(t.blocks.at(r)) }
 
 // Append implements statebackend.ListTable.
-func (t *listTable) Append(i int, v unsafe.Pointer) error {
-	b, err := t.encode(v)
+func (t *listTable) Append(i int, v unsafe.Pointer) error { return t.append(i, v, t.now()) }
+
+// adopt implements keeper.
+func (t *listTable) adopt(_, v unsafe.Pointer, at int64) error { return t.append(0, v, at) }
+
+func (t *listTable) append(i int, v unsafe.Pointer, at int64) error {
+	b, err := t.encode(v, at)
 	if err != nil {
 		return fmt.Errorf("write state %q: %w", t.state, err)
 	}
@@ -92,11 +97,11 @@ func (t *listTable) Append(i int, v unsafe.Pointer) error {
 	return nil
 }
 
-// encode makes the bytes of an element in the store's scratch.
-func (t *listTable) encode(v unsafe.Pointer) ([]byte, error) {
+// encode makes the bytes of an element written at time at in the store's scratch.
+func (t *listTable) encode(v unsafe.Pointer, at int64) ([]byte, error) {
 	b := t.store.buf[:0]
 	if t.s.TTL != nil {
-		b = binary.LittleEndian.AppendUint64(b, uint64(t.store.Now()))
+		b = binary.LittleEndian.AppendUint64(b, uint64(at))
 	}
 	if t.h.Layout == serde.Fixed {
 		b = append(b, bytesAt(v, t.h.Size)...)
@@ -106,17 +111,17 @@ func (t *listTable) encode(v unsafe.Pointer) ([]byte, error) {
 		t.store.buf = b[:0]
 		return b, nil
 	}
-	at := len(b)
+	from := len(b)
 	b, err := t.h.Append(append(b, 0, 0, 0, 0), v)
 	t.store.buf = b[:0]
 	if err != nil {
 		return nil, err
 	}
-	n := len(b) - at - lengthBytes
+	n := len(b) - from - lengthBytes
 	if n > maxBytes {
 		return nil, errTooLong(t.h, n)
 	}
-	binary.LittleEndian.PutUint32(b[at:], uint32(n))
+	binary.LittleEndian.PutUint32(b[from:], uint32(n))
 	return b, nil
 }
 

@@ -182,10 +182,18 @@ func (t *mapTable) expired(row unsafe.Pointer) bool {
 	return t.stamp != 0 && t.s.TTL.Expired(*t.at(row), t.store.Now())
 }
 
-// write stamps a row.
-func (t *mapTable) write(row unsafe.Pointer) {
+// now is the time that stamps bear, with a TTL.
+func (t *mapTable) now() int64 {
+	if t.stamp == 0 {
+		return 0
+	}
+	return t.store.Now()
+}
+
+// write stamps a row with a time.
+func (t *mapTable) write(row unsafe.Pointer, at int64) {
 	if t.stamp != 0 {
-		*t.at(row) = t.store.Now()
+		*t.at(row) = at
 	}
 }
 
@@ -289,7 +297,7 @@ func (t *mapTable) Slot(i int, k unsafe.Pointer) (slot unsafe.Pointer, fresh boo
 		clearBytes(slot, t.cells.slotSize())
 		fresh = true
 	}
-	t.write(row)
+	t.write(row, t.now())
 	return slot, fresh, nil
 }
 
@@ -308,7 +316,7 @@ func (t *mapTable) Load(i int, k, v unsafe.Pointer) (bool, error) {
 	if gone {
 		t.drop(row, id, owner)
 	} else if t.stamp != 0 && t.s.TTL.OnRead {
-		t.write(row)
+		t.write(row, t.now())
 	}
 	return err == nil, err
 }
@@ -321,12 +329,17 @@ func (t *mapTable) load(row, v unsafe.Pointer) error {
 }
 
 // Save implements statebackend.MapTable.
-func (t *mapTable) Save(i int, k, v unsafe.Pointer) error {
+func (t *mapTable) Save(i int, k, v unsafe.Pointer) error { return t.save(i, k, v, t.now()) }
+
+// adopt implements keeper.
+func (t *mapTable) adopt(k, v unsafe.Pointer, at int64) error { return t.save(0, k, v, at) }
+
+func (t *mapTable) save(i int, k, v unsafe.Pointer, at int64) error {
 	row, fresh, err := t.insert(i, k)
 	if err != nil {
 		return err
 	}
-	t.write(row)
+	t.write(row, at)
 	if err := t.cells.save(t.value(row), v); err != nil {
 		if fresh {
 			_, id, owner, _ := t.entry(i, k)
@@ -428,7 +441,7 @@ func (t *mapTable) show(id, owner uint32, k, v unsafe.Pointer) (bool, error) {
 	if gone {
 		t.drop(row, id, owner)
 	} else if t.stamp != 0 && t.s.TTL.OnRead {
-		t.write(row)
+		t.write(row, t.now())
 	}
 	return true, nil
 }

@@ -262,13 +262,26 @@ func (t *valueTable) Load(i int, v unsafe.Pointer) (bool, error) {
 }
 
 // Save implements statebackend.Table.
-func (t *valueTable) Save(i int, v unsafe.Pointer) error {
+func (t *valueTable) Save(i int, v unsafe.Pointer) error { return t.save(i, v, t.now()) }
+
+// adopt implements keeper.
+func (t *valueTable) adopt(_, v unsafe.Pointer, at int64) error { return t.save(0, v, at) }
+
+// now is the time that stamps bear, with a TTL.
+func (t *valueTable) now() int64 {
+	if t.stamp == 0 {
+		return 0
+	}
+	return t.store.Now()
+}
+
+func (t *valueTable) save(i int, v unsafe.Pointer, at int64) error {
 	if err := t.insert(i, t.slot[:], t.fresh[:]); err != nil {
 		return err
 	}
 	slot := t.slot[0]
 	if t.stamp != 0 {
-		*(*int64)(slot) = t.store.Now()
+		*(*int64)(slot) = at
 	}
 	if err := t.cells.save(unsafe.Add(slot, t.stamp), v); err != nil {
 		if t.fresh[0] {
