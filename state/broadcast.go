@@ -1,7 +1,6 @@
 package state
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"iter"
@@ -57,6 +56,13 @@ func (d *BroadcastDescriptor[K, V]) Name() string { return d.name }
 
 // Err is the mistake in the declaration, or nil.
 func (d *BroadcastDescriptor[K, V]) Err() error { return d.err }
+
+// Schema describes an item of a snapshot: a key and its value.
+func (d *BroadcastDescriptor[K, V]) Schema() *serde.Schema {
+	return &serde.Schema{Kind: serde.Struct, Fields: []serde.Field{
+		{Name: "Key", Schema: d.key.Schema()}, {Name: "Value", Schema: d.value.Schema()},
+	}}
+}
 
 // Open makes an empty state for a subtask; Err must be nil. The engine calls it. fail takes the errors of accesses, such
 // as a value that can't be encoded; it must fail the task.
@@ -238,58 +244,77 @@ func (b *Broadcast[K, V]) Range(f func(K, V) bool) { b.All()(f) }
 // View gives the state without the means to change it, for the side that is not broadcast.
 func (b *Broadcast[K, V]) View() *BroadcastView[K, V] { return &BroadcastView[K, V]{b} }
 
-// AppendSnapshot appends all entries to dst: their number, then each key's and value's encoding. It must be called at
-// the barrier.
-func (b *Broadcast[K, V]) AppendSnapshot(dst []byte) ([]byte, error) {
-	dst = binary.AppendUvarint(dst, uint64(b.live))
-	var err error
+// AppendItems appends the entries as items of a snapshot, in their order: each is a key's and its value's encoding, as
+// the descriptor's Schema says. They share no memory with the state. The engine calls it at the barrier.
+func (b *Broadcast[K, V]) AppendItems(items [][]byte) ([][]byte, error) {
+	var p packer
 	for i := range b.items {
 		item := &b.items[i]
 		if item.removed {
 			continue
 		}
-		if dst, err = b.d.key.Append(dst, unsafe.Pointer(&item.key)); err == nil {
-			dst, err = b.d.value.Append(dst, unsafe.Pointer(&item.value))
+		bytes, err := b.d.key.Append(p.room(), unsafe.Pointer(&item.key))
+		if err == nil {
+			bytes, err = b.d.value.Append(bytes, unsafe.Pointer(&item.value))
 		}
 		if err != nil {
-			return dst, fmt.Errorf("snapshot broadcast state %q: %w", b.d.name, err)
+			return items, fmt.Errorf("snapshot broadcast state %q: %w", b.d.name, err)
 		}
+		items = append(items, p.take(bytes))
 	}
-	return dst, nil
+	return items, nil
 }
 
-// RestoreSnapshot replaces all entries by those of a snapshot.
-func (b *Broadcast[K, V]) RestoreSnapshot(src []byte) error {
-	b.Clear()
-	n, at := binary.Uvarint(src)
-	if at <= 0 {
-		return fmt.Errorf("restore broadcast state %q: no number of entries", b.d.name)
+// RestoreItems replaces all entries by those of a snapshot that was taken under a schema; nil stands for the descriptor's
+// own. Values may have changed as schemas may, keys may not. The engine calls it before the first element.
+func (b *Broadcast[K, V]) RestoreItems(items [][]byte, old *serde.Schema) error {
+	if err := b.restore(items, old); err != nil {
+		return fmt.Errorf("restore broadcast state %q: %w", b.d.name, err)
 	}
-	src = src[at:]
-	for range n {
-		if len(src) == 0 && n > 1 { // entries without bytes are all the same one
-			return fmt.Errorf("restore broadcast state %q: %d entries are announced, %d are there", b.d.name, n, b.live)
-		}
+	return nil
+}
+
+func (b *Broadcast[K, V]) restore(items [][]byte, old *serde.Schema) error {
+	read, err := b.d.reader(old)
+	if err != nil {
+		return err
+	}
+	b.Clear()
+	for i, item := range items {
 		var (
 			k K
 			v V
 		)
-		for _, part := range []struct {
-			h *serde.Handle
-			p unsafe.Pointer
-		}{{b.d.key.Handle, unsafe.Pointer(&k)}, {b.d.value, unsafe.Pointer(&v)}} {
-			used, err := part.h.Read(src, part.p)
-			if err != nil {
-				return fmt.Errorf("restore broadcast state %q: %w", b.d.name, err)
-			}
-			src = src[used:]
+		n, err := b.d.key.Read(item, unsafe.Pointer(&k))
+		if err == nil {
+			var used int
+			used, err = read(item[n:], unsafe.Pointer(&v))
+			n += used
+		}
+		if err == nil && n != len(item) {
+			err = fmt.Errorf("%d bytes too many", len(item)-n)
+		}
+		if err != nil {
+			return fmt.Errorf("entry %d: %w", i, err)
 		}
 		b.Put(k, v)
 	}
-	if len(src) > 0 {
-		return fmt.Errorf("restore broadcast state %q: %d bytes too many", b.d.name, len(src))
-	}
 	return nil
+}
+
+// reader checks the schema of a snapshot and gives the way from its values to V.
+func (d *BroadcastDescriptor[K, V]) reader(old *serde.Schema) (func([]byte, unsafe.Pointer) (int, error), error) {
+	if old == nil {
+		return d.value.Read, nil
+	}
+	if old.Kind != serde.Struct || len(old.Fields) != 2 {
+		return nil, fmt.Errorf("the snapshot has %s, not a key and a value: give the new state another name", old)
+	}
+	if was, is := old.Fields[0].Schema.String(), d.key.Schema().String(); was != is {
+		return nil, fmt.Errorf("the snapshot has the key type %s, the program %s: types of keys can't change: "+
+			"keep the old one, or give the new state another name", was, is)
+	}
+	return evolve(d.value, old.Fields[1].Schema)
 }
 
 // BroadcastView is a Broadcast that can't be changed.

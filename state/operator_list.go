@@ -58,6 +58,9 @@ func (d *OperatorListDescriptor[V]) Redistribution() Redistribution { return d.m
 // Err is the mistake in the declaration, or nil.
 func (d *OperatorListDescriptor[V]) Err() error { return d.err }
 
+// Schema describes an item of a snapshot: an element.
+func (d *OperatorListDescriptor[V]) Schema() *serde.Schema { return d.value.Schema() }
+
 // Open makes an empty list for a subtask; Err must be nil. The engine calls it. fail takes the errors of accesses, such as
 // a value that can't be encoded; it must fail the task.
 func (d *OperatorListDescriptor[V]) Open(fail func(error)) *OperatorList[V] {
@@ -118,32 +121,44 @@ func (l *OperatorList[V]) Len() int { return len(l.items) }
 // Clear removes all elements.
 func (l *OperatorList[V]) Clear() { l.items = nil }
 
-// Snapshot shows the encoding of each element to f, which must copy it. It must be called at the barrier. Elements are
-// single because a restore may deal them out.
-func (l *OperatorList[V]) Snapshot(f func(item []byte) error) error {
-	var buf []byte
+// AppendItems appends the elements as items of a snapshot, each the encoding of one, since a restore may deal them out.
+// They share no memory with the state. The engine calls it at the barrier.
+func (l *OperatorList[V]) AppendItems(items [][]byte) ([][]byte, error) {
+	var p packer
 	for i := range l.items {
-		var err error
-		if buf, err = l.d.value.Append(buf[:0], unsafe.Pointer(&l.items[i])); err != nil {
-			return fmt.Errorf("snapshot operator state %q: %w", l.d.name, err)
+		bytes, err := l.d.value.Append(p.room(), unsafe.Pointer(&l.items[i]))
+		if err != nil {
+			return items, fmt.Errorf("snapshot operator state %q: %w", l.d.name, err)
 		}
-		if err = f(buf); err != nil {
-			return err
-		}
+		items = append(items, p.take(bytes))
+	}
+	return items, nil
+}
+
+// RestoreItems replaces all elements by those of a snapshot that was taken under a schema; nil stands for the
+// descriptor's own. The type may have changed as schemas may. The engine calls it before the first element.
+func (l *OperatorList[V]) RestoreItems(items [][]byte, old *serde.Schema) error {
+	if err := l.restore(items, old); err != nil {
+		return fmt.Errorf("restore operator state %q: %w", l.d.name, err)
 	}
 	return nil
 }
 
-// RestoreItem appends an element of a snapshot.
-func (l *OperatorList[V]) RestoreItem(item []byte) error {
-	var x V
-	n, err := l.d.value.Read(item, unsafe.Pointer(&x))
-	if err == nil && n != len(item) {
-		err = fmt.Errorf("%d bytes too many", len(item)-n)
-	}
+func (l *OperatorList[V]) restore(items [][]byte, old *serde.Schema) error {
+	read, err := evolve(l.d.value, old)
 	if err != nil {
-		return fmt.Errorf("restore operator state %q: %w", l.d.name, err)
+		return err
 	}
-	l.items = append(l.items, x)
+	restored := make([]V, len(items))
+	for i, item := range items {
+		n, err := read(item, unsafe.Pointer(&restored[i]))
+		if err == nil && n != len(item) {
+			err = fmt.Errorf("%d bytes too many", len(item)-n)
+		}
+		if err != nil {
+			return fmt.Errorf("element %d: %w", i, err)
+		}
+	}
+	l.items = restored
 	return nil
 }

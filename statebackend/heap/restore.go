@@ -94,7 +94,7 @@ func newRefill(s *store, t keeper, old *statebackend.FrozenTable) (*refill, erro
 	}
 	reader, err := spec.Value.Reader(old.Value)
 	if err != nil {
-		return nil, fmt.Errorf("value: %w: keep the type of the field, or give the new state another name", err)
+		return nil, fmt.Errorf("%w: keep the type of the field, or give the new state another name", err)
 	}
 	r := &refill{s: s, t: t, spec: spec, key: s.Key, read: reader.Read, v: spec.Value.New()}
 	if spec.MapKey != nil {
