@@ -56,7 +56,7 @@ func (c *core) oneKey() *operator.Key {
 }
 
 func allWindowed[T any, W window.Window](w *WindowedStream[T, window.All, W]) *AllWindowedStream[T, W] {
-	w.w.unkeyed = true
+	w.w.unkeyed = true // w is new
 	return &AllWindowedStream[T, W]{w}
 }
 

@@ -58,17 +58,17 @@ func (s *CoGroupedKeys[A, B, K]) WindowBy[W window.Window](first window.ElementA
 
 // Trigger is WindowedStream.Trigger, for the elements of both streams.
 func (s *CoGroupedWindows[A, B, K, W]) Trigger(t window.Trigger) *CoGroupedWindows[A, B, K, W] {
-	return &CoGroupedWindows[A, B, K, W]{s.trigger(t)}
+	return &CoGroupedWindows[A, B, K, W]{s.with(s.w.triggered(t))}
 }
 
 // Evictor is WindowedStream.Evictor, over the elements of both streams in the order in which they came.
 func (s *CoGroupedWindows[A, B, K, W]) Evictor(e window.Evictor) *CoGroupedWindows[A, B, K, W] {
-	return &CoGroupedWindows[A, B, K, W]{s.evictor(e)}
+	return &CoGroupedWindows[A, B, K, W]{s.with(s.w.evicted(e))}
 }
 
 // AllowedLateness is WindowedStream.AllowedLateness.
 func (s *CoGroupedWindows[A, B, K, W]) AllowedLateness(d time.Duration) *CoGroupedWindows[A, B, K, W] {
-	return &CoGroupedWindows[A, B, K, W]{s.allowedLateness(d)}
+	return &CoGroupedWindows[A, B, K, W]{s.with(s.w.allow(d))}
 }
 
 // Apply hands the elements of both streams that share key and window to f, those of each in the order of arrival; one of

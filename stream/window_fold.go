@@ -32,15 +32,14 @@ func folding[T, K any, W window.Window, R any](s *WindowedStream[T, K, W], init 
 	}, f}
 }
 
-// withoutMerging is the stream for a fold: windows that merge are a mistake.
-func (s *WindowedStream[T, K, W]) withoutMerging() *WindowedStream[T, K, W] {
-	d := *s
-	d.w.refuseFold()
-	return &d
-}
-
-func (w *windowSpec) refuseFold() {
-	if w.merges {
-		w.mistake(fmt.Errorf("fold windows by %s: they merge, and results of a fold can't be merged (use Aggregate)", w.assigner))
+// withoutMerging is the description for a fold: windows that merge are a mistake.
+//
+//go:noinline
+func (w *windowSpec) withoutMerging() *windowSpec {
+	if !w.merges {
+		return w
 	}
+	w = w.copy()
+	w.mistake(fmt.Errorf("fold windows by %s: they merge, and results of a fold can't be merged (use Aggregate)", called(w.assigner)))
+	return w
 }

@@ -59,17 +59,17 @@ func (s *JoinedKeys[A, B, K]) WindowBy[W window.Window](first window.ElementAssi
 
 // Trigger is WindowedStream.Trigger, for the elements of both streams.
 func (s *JoinedWindows[A, B, K, W]) Trigger(t window.Trigger) *JoinedWindows[A, B, K, W] {
-	return &JoinedWindows[A, B, K, W]{s.trigger(t)}
+	return &JoinedWindows[A, B, K, W]{s.with(s.w.triggered(t))}
 }
 
 // Evictor is WindowedStream.Evictor, over the elements of both streams in the order in which they came.
 func (s *JoinedWindows[A, B, K, W]) Evictor(e window.Evictor) *JoinedWindows[A, B, K, W] {
-	return &JoinedWindows[A, B, K, W]{s.evictor(e)}
+	return &JoinedWindows[A, B, K, W]{s.with(s.w.evicted(e))}
 }
 
 // AllowedLateness is WindowedStream.AllowedLateness: a late element joins again with all that its window holds.
 func (s *JoinedWindows[A, B, K, W]) AllowedLateness(d time.Duration) *JoinedWindows[A, B, K, W] {
-	return &JoinedWindows[A, B, K, W]{s.allowedLateness(d)}
+	return &JoinedWindows[A, B, K, W]{s.with(s.w.allow(d))}
 }
 
 // Apply emits f of each pair.

@@ -14,6 +14,7 @@ import (
 	"github.com/flott-dev/flott/internal/operator"
 	"github.com/flott-dev/flott/internal/operator/sessions"
 	slicing "github.com/flott-dev/flott/internal/operator/slices"
+	"github.com/flott-dev/flott/internal/operator/windowing"
 	"github.com/flott-dev/flott/internal/operator/windows"
 	"github.com/flott-dev/flott/process"
 	"github.com/flott-dev/flott/window"
@@ -32,6 +33,35 @@ func WithGeneralWindows() Option { return func(s *env.Settings) { s.GeneralWindo
 
 func isTime(w reflect.Type) bool { return w == reflect.TypeFor[window.Time]() }
 
+// windowSpec is what was said of windows, without types: it is written once for all streams. It is a value that methods copy.
+type windowSpec struct {
+	assigner any // window.Assigner[W] or window.ElementAssigner[T, W]
+	trigger  any // window.Trigger or window.ElementTrigger[T]; nil is the default one
+	evictor  any // window.Evictor or window.ElementEvictor[T]; nil is none
+
+	domain     process.Domain
+	lateness   time.Duration
+	late       string
+	merges     bool
+	grid       window.Gridded // nil: windows don't lie on a grid
+	gap        *sessions.Gap  // nil: they are no sessions
+	mergeable  bool           // the trigger
+	unkeyed    bool
+	unassigned bool // there was no assigner
+	mistakes   []windowMistake
+}
+
+// timed is what assigners of both kinds have.
+type timed interface {
+	Domain() process.Domain
+	DefaultTrigger() window.Trigger
+}
+
+func (w *windowSpec) copy() *windowSpec {
+	d := *w
+	return &d
+}
+
 // windowMistake is what is wrong with a description of windows, and the user's line. It is reported when the operator is
 // there, so that the error can name it.
 type windowMistake struct {
@@ -44,18 +74,17 @@ func (w *windowSpec) mistake(err error) {
 }
 
 // newWindowSpec looks at an assigner.
-func newWindowSpec(assigner any, merges bool, w reflect.Type) (s windowSpec) {
-	s.merges, s.mergeable = merges, true
+//
+//go:noinline
+func newWindowSpec(assigner any, merges bool, w reflect.Type) *windowSpec {
+	s := &windowSpec{merges: merges, mergeable: true}
 	if missing(assigner) {
 		s.mistake(errors.New("assign windows: there is no assigner"))
 		s.unassigned = true
 		return s
 	}
-	s.assigner = called(assigner)
-	if d, ok := assigner.(interface{ DefaultTrigger() window.Trigger }); ok {
-		s.usual = called(d.DefaultTrigger())
-	}
-	s.check("assign windows by "+s.assigner, assigner)
+	s.assigner, s.domain = assigner, assigner.(timed).Domain()
+	s.check("assign windows by "+called(assigner), assigner)
 	if !isTime(w) {
 		return s
 	}
@@ -94,43 +123,56 @@ func called(x any) string {
 	return strings.ToUpper(name[:1]) + name[1:]
 }
 
-// triggered says that the windows have a trigger of their own.
-func (w *windowSpec) triggered(t any) {
+// triggered gives the windows a trigger of their own.
+//
+//go:noinline
+func (w *windowSpec) triggered(t any) *windowSpec {
+	w = w.copy()
 	if missing(t) {
 		w.mistake(errors.New("set the trigger of windows: there is none"))
-		return
+		return w
 	}
-	w.trigger = called(t)
+	w.trigger = t
 	c, ok := t.(interface{ CanMerge() bool })
 	w.mergeable = ok && c.CanMerge()
-	w.check("trigger windows by "+w.trigger, t)
+	w.check("trigger windows by "+called(t), t)
+	return w
 }
 
-func (w *windowSpec) evicted(x any) {
+//go:noinline
+func (w *windowSpec) evicted(x any) *windowSpec {
+	w = w.copy()
 	if missing(x) {
 		w.mistake(errors.New("set the evictor of windows: there is none"))
-		return
+		return w
 	}
-	w.evictor = called(x)
-	w.check("evict from windows by "+w.evictor, x)
+	w.evictor = x
+	w.check("evict from windows by "+called(x), x)
+	return w
 }
 
-func (w *windowSpec) allow(d time.Duration) {
+//go:noinline
+func (w *windowSpec) allow(d time.Duration) *windowSpec {
+	w = w.copy()
 	if d < 0 {
 		w.mistake(fmt.Errorf("allow windows a lateness of %v: it must not be negative", d))
 	}
 	w.lateness = d
+	return w
 }
 
-func (w *windowSpec) lateTo(tag string) {
+//go:noinline
+func (w *windowSpec) lateTo(tag string) *windowSpec {
+	w = w.copy()
 	if tag == "" {
 		w.mistake(errors.New("send late elements to a side output: the tag has no name (make it with NewOutputTag)"))
 	}
 	w.late = tag
+	return w
 }
 
 // plain says that windows fire by their default trigger and keep what they get.
-func (w *windowSpec) plain() bool { return w.trigger == "" && w.evictor == "" }
+func (w *windowSpec) plain() bool { return w.trigger == nil && w.evictor == nil }
 
 // path chooses between the ways that give the same results. k is nil for functions that need the elements.
 func (w *windowSpec) path(e *Env, k *windows.Incremental) string {
@@ -170,7 +212,7 @@ const (
 // window adds a windowed operator.
 //
 //go:noinline
-func (c *core) window(f windowFunction, w windowSpec, key *operator.Key, out *frame.Type) *core {
+func (c *core) window(f windowFunction, w *windowSpec, key *operator.Key, out *frame.Type) *core {
 	n := newNode(graph.Operator, f.name, out)
 	w.report(c.env, n)
 	path := w.path(c.env, f.k)
@@ -197,7 +239,7 @@ func (c *core) window(f windowFunction, w windowSpec, key *operator.Key, out *fr
 // pair adds a windowed operator with two inputs, which takes the general path.
 //
 //go:noinline
-func pair(name string, c [2]*core, w windowSpec, keys [2]*operator.Key, out *frame.Type, open func(windows.Spec) operator.Operator) *core {
+func pair(name string, c [2]*core, w *windowSpec, keys [2]*operator.Key, out *frame.Type, open func(windows.Spec) operator.Operator) *core {
 	d := join(name, c, out, func(n *graph.Node) operator.Operator {
 		return open(windows.Spec{Out: out, Sides: n.Side, Lateness: w.lateness.Milliseconds(), Place: n.Caller})
 	})
@@ -213,10 +255,10 @@ func (w *windowSpec) inEventTime() bool { return w.domain == process.EventTime &
 // report reports the mistakes of an operator, and what does not go together.
 func (w *windowSpec) report(e *Env, n *graph.Node) {
 	if w.merges && !w.mergeable {
-		w.mistake(fmt.Errorf("trigger windows by %s: windows by %s merge, and that trigger can't", w.trigger, w.assigner))
+		w.mistake(fmt.Errorf("trigger windows by %s: windows by %s merge, and that trigger can't", called(w.trigger), called(w.assigner)))
 	}
 	if w.inEventTime() && e.time == ProcessingTime {
-		w.mistake(fmt.Errorf("assign windows by %s: it needs event time, the environment is set to processing time", w.assigner))
+		w.mistake(fmt.Errorf("assign windows by %s: it needs event time, the environment is set to processing time", called(w.assigner)))
 	}
 	for _, m := range w.mistakes {
 		e.e.Report(m.caller, fmt.Errorf("operator %q: %w", n.Name, m.err))
@@ -225,15 +267,34 @@ func (w *windowSpec) report(e *Env, n *graph.Node) {
 
 // show puts what was said into the plan.
 func (w *windowSpec) show(n *graph.Node, path, contents string) {
-	if w.evictor != "" {
+	if w.evictor != nil {
 		contents = listContents
 	}
-	n.Attributes = map[string]string{"window path": path, "window contents": contents, "windows": w.assigner}
-	n.Attributes["trigger"] = w.trigger
-	if w.trigger == "" {
-		n.Attributes["trigger"] = w.usual
+	n.Attributes = map[string]string{"window path": path, "window contents": contents}
+	if w.unassigned {
+		return
 	}
-	if w.evictor != "" {
-		n.Attributes["evictor"] = w.evictor
+	n.Attributes["windows"] = called(w.assigner)
+	n.Attributes["trigger"] = called(w.assigner.(timed).DefaultTrigger())
+	if w.trigger != nil {
+		n.Attributes["trigger"] = called(w.trigger)
 	}
+	if w.evictor != nil {
+		n.Attributes["evictor"] = called(w.evictor)
+	}
+}
+
+// windowDefinition is what was said in the types of the stream.
+func windowDefinition[T any, W window.Window](w *windowSpec) (d windowing.Definition[T, W]) {
+	var ok bool
+	if d.Assigner, ok = w.assigner.(window.Assigner[W]); !ok {
+		d.ElementAssigner, _ = w.assigner.(window.ElementAssigner[T, W])
+	}
+	if d.Trigger, ok = w.trigger.(window.Trigger); !ok {
+		d.ElementTrigger, _ = w.trigger.(window.ElementTrigger[T])
+	}
+	if d.Evictor, ok = w.evictor.(window.Evictor); !ok {
+		d.ElementEvictor, _ = w.evictor.(window.ElementEvictor[T])
+	}
+	return d
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/flott-dev/flott/internal/frame"
 	"github.com/flott-dev/flott/internal/operator"
 	"github.com/flott-dev/flott/internal/operator/sessions"
-	"github.com/flott-dev/flott/internal/operator/windowing"
 	"github.com/flott-dev/flott/process"
 	"github.com/flott-dev/flott/window"
 )
@@ -23,26 +22,7 @@ import (
 type WindowedStream[T, K any, W window.Window] struct {
 	c   *core
 	key *operator.Key
-	d   windowing.Definition[T, W]
-	w   windowSpec
-}
-
-// windowSpec is what was said of windows, without types.
-type windowSpec struct {
-	domain     process.Domain
-	lateness   time.Duration
-	late       string
-	merges     bool
-	grid       window.Gridded // nil: windows don't lie on a grid
-	gap        *sessions.Gap  // nil: they are no sessions
-	assigner   string         // what plans show
-	trigger    string         // "" is the default one
-	usual      string         // the default trigger
-	evictor    string         // "" is none
-	mergeable  bool           // the trigger
-	unkeyed    bool
-	unassigned bool // there was no assigner
-	mistakes   []windowMistake
+	w   *windowSpec
 }
 
 // Window puts the elements of each key into windows by their time.
@@ -91,79 +71,54 @@ func countWindows[T, K any, N int](s *WindowedStream[T, K, window.Global], n int
 	case 1:
 		return s.Evictor(window.CountEvictor(n)).Trigger(window.CountTrigger(int64(slide[0])))
 	}
-	d := *s
-	d.w.mistake(fmt.Errorf("window by count: %d slides, at most one is possible", len(slide)))
-	return &d
+	w := s.w.copy()
+	w.mistake(fmt.Errorf("window by count: %d slides, at most one is possible", len(slide)))
+	return &WindowedStream[T, K, window.Global]{s.c, s.key, w}
 }
 
 func windowed[T, K any, W window.Window](c *core, key *operator.Key, a window.Assigner[W]) *WindowedStream[T, K, W] {
 	_, merges := a.(window.Merger[W])
-	s := &WindowedStream[T, K, W]{c: c, key: key, w: newWindowSpec(a, merges, reflect.TypeFor[W]())}
-	if s.w.unassigned {
-		return s
-	}
-	s.d.Assigner, s.w.domain = a, a.Domain()
-	return s
+	return &WindowedStream[T, K, W]{c, key, newWindowSpec(a, merges, reflect.TypeFor[W]())}
 }
 
 func windowedBy[T, K any, W window.Window](c *core, key *operator.Key, a window.ElementAssigner[T, W]) *WindowedStream[T, K, W] {
 	_, merges := a.(window.Merger[W])
-	s := &WindowedStream[T, K, W]{c: c, key: key, w: newWindowSpec(a, merges, reflect.TypeFor[W]())}
-	if s.w.unassigned {
-		return s
-	}
-	s.d.ElementAssigner, s.w.domain = a, a.Domain()
+	w := newWindowSpec(a, merges, reflect.TypeFor[W]())
 	if e, ok := a.(window.ElementSessional[T]); ok && isTime(reflect.TypeFor[W]()) {
-		s.w.gap = &sessions.Gap{Of: func(r *frame.Run, i int) int64 { return e.GapOf((*T)(r.At(i))) }}
+		w.gap = &sessions.Gap{Of: func(r *frame.Run, i int) int64 { return e.GapOf((*T)(r.At(i))) }}
 	}
-	return s
+	return &WindowedStream[T, K, W]{c, key, w}
 }
 
 // Trigger replaces the windows' default trigger, which fires at their end: there is no firing then but what t says.
 func (s *WindowedStream[T, K, W]) Trigger(t window.Trigger) *WindowedStream[T, K, W] {
-	d := *s
-	d.d.Trigger, d.d.ElementTrigger = t, nil
-	d.w.triggered(t)
-	return &d
+	return &WindowedStream[T, K, W]{s.c, s.key, s.w.triggered(t)}
 }
 
 // TriggerBy is Trigger with one that looks at elements.
 func (s *WindowedStream[T, K, W]) TriggerBy(t window.ElementTrigger[T]) *WindowedStream[T, K, W] {
-	d := *s
-	d.d.Trigger, d.d.ElementTrigger = nil, t
-	d.w.triggered(t)
-	return &d
+	return &WindowedStream[T, K, W]{s.c, s.key, s.w.triggered(t)}
 }
 
 // Evictor removes elements from a window when it fires, before the window function or after it. Windows with an evictor
 // keep all their elements, also for functions that would need one accumulator.
 func (s *WindowedStream[T, K, W]) Evictor(e window.Evictor) *WindowedStream[T, K, W] {
-	d := *s
-	d.d.Evictor, d.d.ElementEvictor = e, nil
-	d.w.evicted(e)
-	return &d
+	return &WindowedStream[T, K, W]{s.c, s.key, s.w.evicted(e)}
 }
 
 // EvictorBy is Evictor with one that looks at elements.
 func (s *WindowedStream[T, K, W]) EvictorBy(e window.ElementEvictor[T]) *WindowedStream[T, K, W] {
-	d := *s
-	d.d.Evictor, d.d.ElementEvictor = nil, e
-	d.w.evicted(e)
-	return &d
+	return &WindowedStream[T, K, W]{s.c, s.key, s.w.evicted(e)}
 }
 
 // AllowedLateness keeps windows of event time for d after their end; default 0. An element that comes meanwhile is late and
 // allowed: the window fires again, with it. Windows of processing time know no lateness.
 func (s *WindowedStream[T, K, W]) AllowedLateness(d time.Duration) *WindowedStream[T, K, W] {
-	n := *s
-	n.w.allow(d)
-	return &n
+	return &WindowedStream[T, K, W]{s.c, s.key, s.w.allow(d)}
 }
 
 // SideOutputLateData sends elements that are too late for their windows to a side output of the result, with their own
 // timestamps. Default: they are dropped, and counted by the operator's metric numLateRecordsDropped.
 func (s *WindowedStream[T, K, W]) SideOutputLateData(tag process.OutputTag[T]) *WindowedStream[T, K, W] {
-	n := *s
-	n.w.lateTo(tag.Name())
-	return &n
+	return &WindowedStream[T, K, W]{s.c, s.key, s.w.lateTo(tag.Name())}
 }
