@@ -58,6 +58,23 @@ func (h holder[T, V]) Merge(acc, other *Held[V]) {
 	}
 }
 
+// AddColumn and MergeColumn: see columns.go.
+func (h holder[T, V]) AddColumn(accs *Held[V], ids []uint32, xs []T) {
+	xs = xs[:len(ids)]
+	for i, id := range ids {
+		h.see(cell(accs, id), h.of(xs[i]))
+	}
+}
+
+func (h holder[T, V]) MergeColumn(accs, other *Held[V], into, from []uint32) {
+	from = from[:len(into)]
+	for i, id := range into {
+		if o := cell(other, from[i]); o.Seen {
+			h.see(cell(accs, id), o.Value)
+		}
+	}
+}
+
 func (holder[T, V]) Result(acc *Held[V]) V { return acc.Value }
 func (holder[T, V]) Regroupable() bool     { return true }
 func (h holder[T, V]) Commutative() bool   { return h.unordered }

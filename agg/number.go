@@ -110,6 +110,14 @@ func (a avg[T, N]) Add(acc *Average, x T) {
 	acc.Count++
 }
 
+// AddColumn: see columns.go.
+func (a avg[T, N]) AddColumn(accs *Average, ids []uint32, xs []T) {
+	xs = xs[:len(ids)]
+	for i, id := range ids {
+		a.Add(cell(accs, id), xs[i])
+	}
+}
+
 func (avg[T, N]) Merge(acc, other *Average) {
 	acc.Whole += other.Whole
 	acc.Part += other.Part

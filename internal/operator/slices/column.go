@@ -28,6 +28,7 @@ type columns struct {
 	ledger
 	accs  *windows.Memory
 	spare []column
+	keep  int // spare columns that are kept
 }
 
 const (
@@ -83,7 +84,7 @@ func (m *columns) free(c *column) {
 	if c.room == 0 {
 		return
 	}
-	if len(m.spare) == maxSpare {
+	if len(m.spare) >= max(m.keep, maxSpare) {
 		m.release(m.bytes(&m.spare[0]))
 		m.spare = append(m.spare[:0], m.spare[1:]...)
 	}
@@ -150,11 +151,16 @@ func (m *columns) widen(c *column, limit int) error {
 	return nil
 }
 
-// pack makes a dense column that few of limit ids are in a listed one.
+// pack makes a dense column that is not half full a listed one, if there are many ids.
 func (m *columns) pack(c *column, limit int) error {
-	if !c.dense || limit <= least || c.n >= c.room/sparse*4 {
+	if !c.dense || limit <= least || c.n >= c.room/2 {
 		return nil
 	}
+	return m.narrow(c)
+}
+
+// narrow makes a dense column a listed one.
+func (m *columns) narrow(c *column) error {
 	listed, err := m.make(c.n, false)
 	if err != nil {
 		return err

@@ -26,6 +26,17 @@ func (c *copier) one(dst, src unsafe.Pointer) error {
 	return nil
 }
 
+// move moves accumulators from[i] of src to into[i] of dst, over what is there; src must not be used as such any more.
+func (c *copier) move(dst unsafe.Pointer, into []uint32, src unsafe.Pointer, from []uint32) {
+	if !c.acc.Pointers {
+		_ = c.column(dst, into, src, from) // copies of memory don't fail
+		return
+	}
+	for i, to := range into {
+		c.mem.Move(c.mem.At(dst, int(to)), c.mem.At(src, int(from[i])), 1)
+	}
+}
+
 // column copies accumulators from[i] of src to into[i] of dst.
 func (c *copier) column(dst unsafe.Pointer, into []uint32, src unsafe.Pointer, from []uint32) error {
 	from = from[:len(into)]

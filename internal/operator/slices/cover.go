@@ -39,8 +39,8 @@ type sums struct {
 	newIDs, newAt, oldIDs, oldAt []uint32
 }
 
-func newSums(m *columns, k *windows.Incremental) sums {
-	c := sums{columns: m, copier: copier{k.Acc, &k.Accs}, k: k, cursor: newCursor()}
+func newSums(m *columns, k *windows.Incremental, most int) sums {
+	c := sums{columns: m, copier: copier{k.Acc, &k.Accs}, k: k, cursor: newCursor(most)}
 	c.lent = k.Accs.New(batch + 64)
 	c.ramp = make([]uint32, batch+64)
 	for i := range c.ramp {

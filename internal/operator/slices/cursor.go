@@ -13,11 +13,13 @@ const batch = frame.MaxLen
 type cursor struct {
 	ids, at []uint32 // of the batch: the ids, and the places of their accumulators
 	pos     int      // the next word or place
+	most    int      // ids of a batch, but for up to 63
 	own     [2][]uint32
 }
 
-func newCursor() cursor {
-	return cursor{own: [2][]uint32{make([]uint32, batch+64), make([]uint32, batch+64)}}
+// newCursor makes a cursor whose batches have up to most ids if most is 64 or more.
+func newCursor(most int) cursor {
+	return cursor{most: max(1, most-63), own: [2][]uint32{make([]uint32, batch+64), make([]uint32, batch+64)}}
 }
 
 // start goes back to the beginning, of whatever column.
@@ -29,7 +31,7 @@ func (x *cursor) next(c *column) bool {
 		return x.nextOf(c.bits)
 	}
 	for x.pos < len(c.ids) {
-		to := min(len(c.ids), x.pos+batch)
+		to := min(len(c.ids), x.pos+x.most)
 		x.ids, x.at = c.ids[x.pos:to], x.own[1][:to-x.pos]
 		for i := range x.at {
 			x.at[i] = uint32(x.pos + i)
@@ -60,7 +62,7 @@ func (x *cursor) skip() {
 // nextOf goes to the next batch of ids whose bits are set.
 func (x *cursor) nextOf(words []uint64) bool {
 	ids, n := x.own[0], 0
-	for ; x.pos < len(words) && n < batch; x.pos++ {
+	for ; x.pos < len(words) && n < x.most; x.pos++ {
 		first, word := uint32(x.pos<<6), words[x.pos]
 		if word == ^uint64(0) {
 			for i := range ids[n : n+64] {

@@ -124,7 +124,7 @@ func (o *driver) Open(rt *operator.Runtime) error {
 	o.columns = columns{ledger: ledger{rt: rt}, accs: &o.k.Accs}
 	o.current = &o.nowhere
 	o.at, o.fresh = make([]uint32, frame.MaxLen), make([]bool, frame.MaxLen)
-	o.cursor, o.acc = newCursor(), o.k.Accs.New(1)
+	o.cursor, o.acc = newCursor(o.emitter.Column.Cap()), o.k.Accs.New(1)
 	o.ring, o.sweeps, o.place = o.onTime, manyKeys, o.placeEvents
 	if o.clocked {
 		o.place = o.placeNow
@@ -139,7 +139,7 @@ func (o *driver) Open(rt *operator.Runtime) error {
 }
 
 func (o *driver) openCover() {
-	s := newSums(&o.columns, o.k)
+	s := newSums(&o.columns, o.k, o.emitter.Column.Cap())
 	o.sums = &s
 	if o.k.SubtractColumn != nil {
 		o.cover = &totals{sums: &s, o: o}

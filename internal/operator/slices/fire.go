@@ -181,7 +181,7 @@ func (o *driver) drop() error {
 func (o *driver) send(ids []uint32, accs unsafe.Pointer, at []uint32) error {
 	for len(ids) > 0 {
 		out := o.emitter.Column
-		if out.Room() == 0 {
+		if out.Len() != 0 && out.Room() < len(ids) { // an empty frame is filled faster
 			if err := o.emitter.Flush(); err != nil {
 				return err
 			}

@@ -79,6 +79,12 @@ func (o *driver) seek(ts int64) error {
 	if ts == math.MinInt64 && !o.clocked {
 		return o.errNoTime()
 	}
+	if !o.clocked {
+		if s := o.shelf.with(ts); s != nil {
+			o.current = s
+			return nil
+		}
+	}
 	t, err := o.grid.at(ts)
 	if err != nil {
 		return err
@@ -184,16 +190,16 @@ func (o *driver) putInOrder(s *slice, r *frame.Run, ids []uint32, from int) erro
 
 // fold adds elements to a slice none of whose windows has fired.
 func (o *driver) fold(s *slice, r *frame.Run, ids []uint32, from int) error {
-	c := &s.column
-	if !c.dense {
-		if c.n < o.keys.limit/sparse {
-			return o.foldListed(c, r, ids, from)
-		}
-		if err := o.columns.widen(c, o.keys.limit+o.keys.limit/8); err != nil {
+	c, limit := &s.column, o.keys.limit
+	if few := c.n < limit/sparse; !c.dense || few && c.room < limit {
+		if err := o.reshape(c, few); err != nil {
 			return err
 		}
 	}
-	if err := o.columns.grow(c, o.keys.limit); err != nil {
+	if !c.dense {
+		return o.foldListed(c, r, ids, from)
+	}
+	if err := o.columns.grow(c, limit); err != nil {
 		return err
 	}
 	var fresh []bool
@@ -205,6 +211,17 @@ func (o *driver) fold(s *slice, r *frame.Run, ids []uint32, from int) error {
 		}
 	}
 	o.k.AddColumn(c.accs, ids, fresh, r, from)
+	return nil
+}
+
+// reshape lists a column that few ids are in, and gives others a place for each.
+func (o *driver) reshape(c *column, few bool) error {
+	switch {
+	case !few && !c.dense:
+		return o.columns.widen(c, o.keys.limit+o.keys.limit/8)
+	case few && c.dense && o.keys.limit > least:
+		return o.columns.narrow(c)
+	}
 	return nil
 }
 

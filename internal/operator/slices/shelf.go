@@ -35,11 +35,34 @@ func (h *shelf) at(lo int64) *slice {
 	return nil
 }
 
+// with is the slice that has an instant; nil if there is none.
+func (h *shelf) with(ts int64) *slice {
+	n := len(h.list)
+	for i := n - 1; i >= max(0, n-4); i-- { // what is out of order usually is so by little
+		if s := h.list[i]; s.lo <= ts {
+			if s.contains(ts) {
+				return s
+			}
+			return nil
+		}
+	}
+	i := h.from(ts)
+	if i < n && h.list[i].contains(ts) {
+		return h.list[i]
+	}
+	if i > 0 && h.list[i-1].contains(ts) {
+		return h.list[i-1]
+	}
+	return nil
+}
+
 // put puts a new slice in its place.
 func (h *shelf) put(t stretch) *slice {
-	s := &slice{}
+	var s *slice
 	if n := len(h.spare); n > 0 {
 		s, h.spare = h.spare[n-1], h.spare[:n-1]
+	} else {
+		s = &slice{}
 	}
 	s.stretch = t
 	if n := len(h.list); n == cap(h.list) && cap(h.whole) > 2*n { // use what shift left behind

@@ -52,12 +52,12 @@ func (t *stacks) evict(i int) error {
 		}
 	}
 	for t.cursor.start(); t.cursor.next(&s.column); {
-		at := t.cursor.at
-		for j, id := range t.cursor.ids { // a rest that is not there is zero
-			t.move(t.old.accs, id, s.rest.accs, at[j])
-			if !s.rest.has(at[j]) {
-				t.old.bits[id>>6] &^= 1 << (id & 63)
-			}
+		ids, at := t.cursor.ids, t.cursor.at
+		t.move(t.old.accs, ids, s.rest.accs, at) // a rest that is not there is zero
+		bits, rests := t.old.bits, s.rest.bits
+		for j, id := range ids {
+			gone := ^rests[at[j]>>6] >> (at[j] & 63) & 1
+			bits[id>>6] &^= gone << (id & 63)
 		}
 	}
 	t.free(&s.rest)
@@ -67,6 +67,7 @@ func (t *stacks) evict(i int) error {
 // flip makes the younger half, which begins at place i of the shelf, the older one, which is empty.
 func (t *stacks) flip(i int) error {
 	_, to := t.o.covers()
+	t.keep = max(t.keep, to-i+maxSpare) // they are used again at the next flip
 	for j := to - 1; j >= i; j-- {
 		s := t.o.shelf.list[j]
 		if err := t.reach(&s.rest, s.room); err != nil {
@@ -93,20 +94,14 @@ func (t *stacks) stack(s *slice) error {
 	for _, id := range newIDs {
 		t.old.bits[id>>6] |= 1 << (id & 63)
 	}
-	for i, at := range oldAt {
-		t.move(s.rest.accs, at, old, oldIDs[i])
+	t.move(s.rest.accs, oldAt, old, oldIDs)
+	for _, at := range oldAt {
 		s.rest.bits[at>>6] |= 1 << (at & 63)
 	}
 	if err := t.copier.column(old, oldIDs, s.accs, oldAt); err != nil {
 		return err
 	}
 	return t.copies(old, oldIDs, s.rest.accs, oldAt)
-}
-
-// move moves accumulator from of src to place to of dst, over what is there.
-func (t *stacks) move(dst unsafe.Pointer, to uint32, src unsafe.Pointer, from uint32) {
-	m := t.mem
-	m.Move(m.At(dst, int(to)), m.At(src, int(from)), 1)
 }
 
 func (t *stacks) amend(i int, id uint32, fresh bool, r *frame.Run, e int) error {
@@ -251,7 +246,7 @@ func (t *stacks) adopt(id uint32) error {
 		}
 		there := t.old.has(id)
 		if there {
-			t.move(s.rest.accs, at, t.old.accs, id)
+			m.Move(m.At(s.rest.accs, int(at)), m.At(t.old.accs, int(id)), 1)
 			s.rest.bits[at>>6] |= 1 << (at & 63)
 		}
 		t.old.bits[id>>6] |= 1 << (id & 63)

@@ -117,6 +117,15 @@ func (p Program[T, K, W, A, R, X]) adding(k *Incremental) {
 	k.AddColumn = func(accs unsafe.Pointer, ids []uint32, fresh []bool, r *frame.Run, from int) {
 		xs := frame.Values[T](r)[from : from+len(ids)]
 		switch {
+		case fresh != nil && p.First == nil && p.Fold == nil:
+			a := p.Aggregate
+			for i := range xs { // cell is not inlined everywhere
+				acc := (*A)(unsafe.Add(accs, uintptr(ids[i])*unsafe.Sizeof(*(*A)(accs))))
+				if fresh[i] {
+					*acc = a.Create()
+				}
+				a.Add(acc, xs[i])
+			}
 		case fresh != nil:
 			for i := range xs {
 				p.add(cell[A](accs, ids[i]), fresh[i], &xs[i])
@@ -179,32 +188,39 @@ type emission[K any, W window.Window, X any] struct {
 
 // emitting compiles what makes results.
 func (p Program[T, K, W, A, R, X]) emitting(k *Incremental) {
+	a, emit := p.Aggregate, p.Emit
 	pool := &sync.Pool{New: func() any { return new(emission[K, W, X]) }} // of all subtasks
 	k.Emit = func(out *frame.Column, key, w, acc unsafe.Pointer, ts int64) {
 		e := pool.Get().(*emission[K, W, X])
 		e.info = window.Info[K, W]{Key: *(*K)(key), Window: *(*W)(w)}
-		p.Emit(&e.x, &e.info, p.Aggregate.Result((*A)(acc)))
+		emit(&e.x, &e.info, a.Result((*A)(acc)))
 		frame.Add(out, e.x, ts)
 		*e = emission[K, W, X]{}
 		pool.Put(e)
 	}
 	k.EmitColumn = func(out *frame.Column, keys, w, accs unsafe.Pointer, ids, at []uint32, ts int64) {
-		if out.Len() != 0 {
-			for i, id := range ids {
-				k.Emit(out, k.Keys.At(keys, int(id)), w, k.Accs.At(accs, int(at[i])), ts)
-			}
-			return
-		}
 		e := pool.Get().(*emission[K, W, X])
 		e.info.Window = *(*W)(w)
-		xs, times := frame.Whole[X](out)
-		for i, id := range ids {
-			e.info.Key = *cell[K](keys, id)
-			xs[i] = e.x
-			p.Emit(&xs[i], &e.info, p.Aggregate.Result(cell[A](accs, at[i])))
-			times[i] = ts
+		if out.Len() == 0 {
+			xs, times := frame.Whole[X](out)
+			at := at[:len(ids)]
+			for i, id := range ids {
+				e.info.Key = *(*K)(unsafe.Add(keys, uintptr(id)*unsafe.Sizeof(e.info.Key)))
+				x := &xs[i]
+				*x = e.x
+				emit(x, &e.info, a.Result((*A)(unsafe.Add(accs, uintptr(at[i])*unsafe.Sizeof(*(*A)(accs))))))
+				times[i] = ts
+			}
+			out.Filled(len(ids), true)
+		} else {
+			var zero X
+			for i, id := range ids {
+				e.info.Key = *cell[K](keys, id)
+				e.x = zero
+				emit(&e.x, &e.info, a.Result(cell[A](accs, at[i])))
+				frame.Add(out, e.x, ts)
+			}
 		}
-		out.Filled(len(ids), true)
 		*e = emission[K, W, X]{}
 		pool.Put(e)
 	}
