@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/flott-dev/flott/internal/frame"
+	"github.com/flott-dev/flott/internal/operator"
+	"github.com/flott-dev/flott/internal/plan"
+	"github.com/flott-dev/flott/process"
 )
 
 // show is an input as others see it: watermark, idleness, the channel that holds it, and the channels.
@@ -70,4 +73,64 @@ func TestOthersSeeWhatHoldsEventTimeBack(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
+}
+
+// stopwatch is a host that measures latency.
+type stopwatch struct {
+	process.Host
+	name string
+	b    *bench
+}
+
+func (s stopwatch) RecordLatency(m frame.Mark) {
+	s.b.note("%s: %d after %d ms", s.name, m.From, s.b.clock.Millis()-m.Value)
+}
+
+// measuring makes all operators of a bench measure latency.
+func (b *bench) measuring() {
+	made := b.dep.Runtime
+	b.dep.Runtime = func(n *plan.ChainNode, scope *operator.Scope) *operator.Runtime {
+		rt := made(n, scope)
+		rt.Host = stopwatch{name: rt.Name, b: b}
+		return rt
+	}
+}
+
+func TestSourcesSendLatencyMarkersWhenAsked(t *testing.T) {
+	for _, interval := range []int64{0, 50} {
+		w, e := newWell(t), newEcho(t, "", 1)
+		b := newBench(t, nil, w, e)
+		b.measuring()
+		b.dep.Latency, b.dep.LatencyFrom = interval, 7
+		e.mark = func(m frame.Mark) error {
+			if m.Kind == frame.LatencyMarker {
+				b.note("%d at %d", m.Value, b.clock.Millis())
+			}
+			return nil
+		}
+		nothing := func() (operator.Status, error) { return operator.Nothing, nil }
+		w.polls = []func() (operator.Status, error){nothing, nothing, nothing, nothing}
+		at := func(ms int64) func() { return func() { b.clock.Set(ms) } }
+		if err := b.run(at(1049), at(1050), at(1120), at(1169)); err != nil {
+			t.Fatal(err)
+		}
+		if interval == 0 {
+			b.wants()
+			continue
+		}
+		b.wants("op1: 7 after 0 ms", "1000 at 1000", "op1: 7 after 0 ms", "1050 at 1050", "op1: 7 after 0 ms", "1120 at 1120")
+		if want := []int64{1050, 1050, 1100, 1170}; !slices.Equal(b.until, want) {
+			t.Errorf("it waited until %v, want %v", b.until, want)
+		}
+	}
+}
+
+func TestHeadsMeasureLatency(t *testing.T) {
+	b, _ := chain(t, 2)
+	b.measuring()
+	b.send(0, 1, frame.Mark{Kind: frame.LatencyMarker, Value: 990, From: 2}, mark(frame.End))
+	if err := b.run(); err != nil {
+		t.Fatal(err)
+	}
+	b.wants("a [1]", "b [1]", "op0: 2 after 10 ms", "a latency marker", "op1: 2 after 10 ms", "b latency marker", "a end", "b end")
 }

@@ -109,17 +109,6 @@ func (c *Combined) Input(in int) Channel {
 	return Channel{Watermark: p.watermark, Idle: p.idle}
 }
 
-// Held is the input that holds the operator's watermark back, -1 if there is none.
-func (c *Combined) Held() int {
-	held := -1
-	for i := range c.inputs {
-		if p := &c.inputs[i]; c.counts(p) && (held < 0 || p.watermark < c.inputs[held].watermark) {
-			held = i
-		}
-	}
-	return held
-}
-
 // counts reports whether the input's watermark bounds the operator's.
 func (c *Combined) counts(p *input) bool {
 	return !p.finished && (!p.idle || c.rule == HoldIdle)

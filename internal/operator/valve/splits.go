@@ -89,8 +89,8 @@ func (s *Splits) Out() int64 { return s.valve.out }
 // IsIdle reports whether every split is idle.
 func (s *Splits) IsIdle() bool { return s.valve.idle }
 
-// Held is the name of the split that holds the watermark back: the one furthest behind of those that are active; "" if
-// there is none.
+// Held is the name of the split that holds the watermark back: the one furthest behind of those that are active and
+// aligned; "" if there is none.
 func (s *Splits) Held() string {
 	if h := s.valve.aligned; len(h) > 0 {
 		return s.names[h[0]]

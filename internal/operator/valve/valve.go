@@ -171,15 +171,6 @@ func (v *Valve) Out() int64 { return v.out }
 // IsIdle reports whether every live channel is idle.
 func (v *Valve) IsIdle() bool { return v.idle }
 
-// Held is the channel that holds the watermark back: the active aligned one that is furthest behind; -1 if there is
-// none.
-func (v *Valve) Held() int {
-	if len(v.aligned) == 0 {
-		return -1
-	}
-	return int(v.aligned[0])
-}
-
 // Channels is the number of channels.
 func (v *Valve) Channels() int { return len(v.channels) }
 

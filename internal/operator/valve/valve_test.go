@@ -114,8 +114,8 @@ func TestIdleInputDoesNotHoldBackTheOther(t *testing.T) {
 	check(t, play(c, 1, frame.Idle), "[watermark 20]")
 	check(t, play(c, 0, 30), "[watermark 30]")
 	check(t, play(c, 1, frame.Active, 1, 5, 0, 40), "[]")
-	if c.Held() != 1 || c.Out() != 30 {
-		t.Errorf("held by %d at %d, want 1 at 30", c.Held(), c.Out())
+	if c.Out() != 30 {
+		t.Errorf("at %d, want 30", c.Out())
 	}
 	check(t, play(c, 1, 35), "[watermark 35]")
 }
@@ -125,15 +125,15 @@ func TestHoldIdleTakesTheMinimumOfAll(t *testing.T) {
 	c := NewCombined(2, HoldIdle)
 	check(t, play(c, 0, 20, 1, 10, 1, frame.Idle), "[watermark 10]")
 	check(t, play(c, 0, 30, 0, frame.Idle), "[idle]")
-	if c.Held() != 1 || !c.IsIdle() || c.Input(1) != (Channel{Watermark: 10, Idle: true}) {
-		t.Errorf("held by %d, idle: %v, input %+v", c.Held(), c.IsIdle(), c.Input(1))
+	if !c.IsIdle() || c.Input(1) != (Channel{Watermark: 10, Idle: true}) {
+		t.Errorf("idle: %v, input %+v", c.IsIdle(), c.Input(1))
 	}
 	check(t, play(c, 1, 40), "[]")
 	check(t, play(c, 1, frame.Active, 1, 25), "[active watermark 25]")
 	check(t, play(c, 1, wm(frame.MaxWatermark)), "[watermark 30 idle]")
 	check(t, play(c, 0, wm(frame.MaxWatermark)), fmt.Sprintf("[active watermark %d]", int64(frame.MaxWatermark)))
-	if c.Held() != -1 || c.Input(0) != (Channel{Watermark: frame.MaxWatermark}) {
-		t.Errorf("held by %d, input %+v", c.Held(), c.Input(0))
+	if c.Input(0) != (Channel{Watermark: frame.MaxWatermark}) {
+		t.Errorf("input %+v", c.Input(0))
 	}
 }
 
@@ -149,22 +149,6 @@ func TestOtherMarksAreNotTheValves(t *testing.T) {
 			}()
 			s.Step(0, frame.Mark{Kind: frame.Barrier})
 		}()
-	}
-}
-
-func TestHeldNamesTheChannelFurthestBehind(t *testing.T) {
-	v := New(3)
-	play(v, 0, 10, 1, 7, 2, 9)
-	if got := v.Held(); got != 1 {
-		t.Errorf("held by %d, want 1", got)
-	}
-	play(v, 1, frame.Idle)
-	if got := v.Held(); got != 2 {
-		t.Errorf("held by %d, want 2", got)
-	}
-	play(v, 0, frame.Idle, 2, frame.Idle)
-	if got := v.Held(); got != -1 {
-		t.Errorf("held by %d, want nobody", got)
 	}
 }
 
