@@ -1,5 +1,8 @@
-// Package control holds the control plane's decisions as pure step functions: what happens after a failure, and, later,
-// checkpoints and scheduling. No clock, no I/O: times are arguments.
+// Package control holds the control plane's decisions as pure step machines: what happens after a failure (Restart), when
+// snapshots are taken and are complete (CheckpointCoordinator), where a task takes its part of one (Alignment), and who is
+// restored with what (Assign, Redistribute, RedistributeKeys). It does no I/O, reads no clock and starts nothing: what
+// happened and when are arguments, what is to be done are results. The job manager and the tasks own the machines, each
+// its own, on one goroutine.
 package control
 
 import "time"
