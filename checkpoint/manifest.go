@@ -1,6 +1,5 @@
 package checkpoint
 
-import "github.com/flott-dev/flott/serde"
 
 // Kind tells snapshots of the system from those of users.
 type Kind uint8
@@ -82,5 +81,3 @@ func (m *Manifest) Operator(name string) *Operator {
 	return nil
 }
 
-// Encodings are the versions of the formats inside rows and lists, which a snapshot records.
-func encodings() [2]int { return [2]int{serde.EncodingVersion, serde.KeyHashVersion} }

@@ -1,0 +1,197 @@
+package checkpoint
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"path"
+	"strings"
+
+	"github.com/flott-dev/flott/internal/keygroup"
+)
+
+// parseID reads an operator's id.
+func parseID(id string) (raw [16]byte, err error) {
+	if len(id) != 2*len(raw) || strings.ToLower(id) != id {
+		return raw, fmt.Errorf("operator id %.100q is not 32 lower-case hex digits", id)
+	}
+	if _, err := hex.Decode(raw[:], []byte(id)); err != nil {
+		return raw, fmt.Errorf("operator id %.100q is not 32 lower-case hex digits", id)
+	}
+	return raw, nil
+}
+
+// check reports what a manifest must not be.
+func (m *Manifest) check() error {
+	if m.Kind > Savepoint {
+		return fmt.Errorf("unknown kind %d of snapshot", m.Kind)
+	}
+	ids := make(map[string]bool, len(m.Operators))
+	for i := range m.Operators {
+		o := &m.Operators[i]
+		if _, err := parseID(o.ID); err != nil {
+			return err
+		}
+		if ids[o.ID] {
+			return fmt.Errorf("operator %s is there twice", o.ID)
+		}
+		ids[o.ID] = true
+		if err := o.check(m.Kind); err != nil {
+			return fmt.Errorf("operator %s: %w", o.ID, err)
+		}
+	}
+	return nil
+}
+
+func (o *Operator) check(kind Kind) error {
+	if err := keygroup.Validate(o.MaxParallelism, o.Parallelism); err != nil {
+		return err
+	}
+	before := -1
+	for _, p := range o.Parts {
+		if p.Subtask <= before || p.Subtask >= o.Parallelism {
+			return fmt.Errorf("a part of subtask %d after one of %d, of %d subtasks", p.Subtask, before, o.Parallelism)
+		}
+		before = p.Subtask
+		err := p.check()
+		if err == nil {
+			err = p.owns(o)
+		}
+		if err == nil && kind == Savepoint {
+			err = p.selfContained()
+		}
+		if err != nil {
+			return fmt.Errorf("part of subtask %d: %w", p.Subtask, err)
+		}
+	}
+	return nil
+}
+
+// owns checks that the part's key groups are those of its subtask.
+func (p *Part) owns(o *Operator) error {
+	first, last := keygroup.RangeOf(o.MaxParallelism, o.Parallelism, p.Subtask)
+	if p.Finished || p.FirstGroup == first && p.LastGroup == last {
+		return nil
+	}
+	return fmt.Errorf("key groups %d ... %d, but the subtask has %d ... %d of %d", p.FirstGroup, p.LastGroup, first, last, o.MaxParallelism)
+}
+
+// selfContained checks that a savepoint's files lie in its folder.
+func (p *Part) selfContained() error {
+	for i := range p.Chunks {
+		if c := &p.Chunks[i]; strings.Contains(c.Path, "/") {
+			return fmt.Errorf("chunk file %q: all files of a savepoint must lie in its folder", c.Path)
+		}
+	}
+	return nil
+}
+
+// check reports what a part must not be.
+func (p *Part) check() error {
+	if err := p.checkInfo(); err != nil {
+		return err
+	}
+	return p.checkChunks()
+}
+
+// checkInfo checks what a part says of itself, but for its chunks.
+func (p *Part) checkInfo() error {
+	if p.Subtask < 0 || p.Subtask >= keygroup.MaxParallelismLimit {
+		return fmt.Errorf("subtask %d does not exist", p.Subtask)
+	}
+	if p.Finished && len(p.Tables)+len(p.Lists)+len(p.Chunks) > 0 {
+		return errors.New("a finished subtask has no state")
+	}
+	if _, err := keygroup.NewRange(p.FirstGroup, p.LastGroup); err != nil {
+		return err
+	}
+	if n := len(p.Tables) + len(p.Lists); n > math.MaxUint16 {
+		return fmt.Errorf("%d tables and lists: the most are %d", n, math.MaxUint16)
+	}
+	names := map[string]bool{}
+	for i := range p.Tables {
+		t := &p.Tables[i]
+		if names[t.Name] {
+			return fmt.Errorf("table %q is there twice", t.Name)
+		}
+		names[t.Name] = true
+		if _, err := layoutOf(t); err != nil {
+			return err
+		}
+	}
+	clear(names)
+	for i := range p.Lists {
+		l := &p.Lists[i]
+		if names[l.Name] {
+			return fmt.Errorf("list %q is there twice", l.Name)
+		}
+		names[l.Name] = true
+		if l.Mode > Broadcast {
+			return fmt.Errorf("list %q: unknown %v", l.Name, l.Mode)
+		}
+	}
+	return nil
+}
+
+func (p *Part) checkChunks() error {
+	items := make([]int64, len(p.Lists))
+	for i := range p.Chunks {
+		c := &p.Chunks[i]
+		if c.Path == "" && int64(len(c.Inline)) != c.Size {
+			return fmt.Errorf("chunk %d has %d bytes, not %d", i+1, len(c.Inline), c.Size)
+		}
+		if c.Path != "" && (c.Inline != nil || path.Clean(c.Path) != c.Path || c.Path == "." || c.Path == ".." || strings.HasSuffix(c.Path, "/..")) {
+			return fmt.Errorf("chunk %d: %q is not the path of a file", i+1, c.Path)
+		}
+		size := int64(chunkHeader + digestBytes)
+		for j := range c.Sections {
+			s := &c.Sections[j]
+			n, err := p.checkSection(s)
+			if err != nil {
+				return fmt.Errorf("chunk %d, section %d: %w", i+1, j+1, err)
+			}
+			if l := s.Index - len(p.Tables); l >= 0 {
+				items[l] += s.Rows
+			}
+			size += n
+		}
+		if size != c.Size {
+			return fmt.Errorf("chunk %d has %d bytes, but its sections make %d", i+1, c.Size, size)
+		}
+	}
+	for i, n := range items {
+		if n != p.Lists[i].Items {
+			return fmt.Errorf("list %q has %d items, but its sections have %d", p.Lists[i].Name, p.Lists[i].Items, n)
+		}
+	}
+	return nil
+}
+
+// maxChunk bounds sizes, so that sums of them can't overflow.
+const maxChunk = 1 << 50
+
+// checkSection gives the bytes of a section.
+func (p *Part) checkSection(s *Section) (size int64, err error) {
+	first, last := p.FirstGroup, p.LastGroup
+	switch {
+	case s.Index < 0 || s.Index >= len(p.Tables)+len(p.Lists):
+		return 0, fmt.Errorf("there is no table or list %d", s.Index)
+	case s.Index >= len(p.Tables):
+		first, last = 0, 0
+	}
+	if s.Rows < 1 || s.Rows > maxChunk {
+		return 0, fmt.Errorf("%d rows", s.Rows)
+	}
+	before := -1
+	for _, g := range s.Groups {
+		if g.Group <= before || g.Group < first || g.Group > last || g.Bytes < blockHeader || g.Bytes > maxChunk {
+			return 0, fmt.Errorf("%d bytes of key group %d after group %d, in %d ... %d", g.Bytes, g.Group, before, first, last)
+		}
+		before = g.Group
+		if size += g.Bytes; size > maxChunk {
+			return 0, fmt.Errorf("more than %d bytes", int64(maxChunk))
+		}
+	}
+	return size, nil
+}

@@ -1,0 +1,182 @@
+package checkpoint
+
+import (
+	"fmt"
+
+	"github.com/flott-dev/flott/internal/keygroup"
+	"github.com/flott-dev/flott/statebackend"
+)
+
+// PartVersion is the version of the encoding of parts, which manifests use as well.
+const PartVersion = 1
+
+// Encode gives the bytes of the part, as DecodePart reads them.
+func (p *Part) Encode() []byte {
+	e := newEncoder([]byte{PartVersion})
+	p.encode(e)
+	return e.b
+}
+
+// DecodePart reads the bytes that Part.Encode gave. The part shares no memory with them.
+func DecodePart(b []byte) (*Part, error) {
+	if len(b) == 0 {
+		return nil, fmt.Errorf("decode part of a snapshot: %w", errCut)
+	}
+	if b[0] != PartVersion {
+		return nil, fmt.Errorf("decode part of a snapshot: its version is %d and this program reads version %d", b[0], PartVersion)
+	}
+	d := newDecoder(b[1:])
+	p := decodePart(d)
+	err := d.end()
+	if err == nil {
+		err = p.check()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("decode part of a snapshot: %w", err)
+	}
+	return p, nil
+}
+
+func (p *Part) encode(e *encoder) {
+	e.uint(uint64(p.Subtask))
+	e.bool(p.Finished)
+	e.uint(uint64(p.FirstGroup))
+	e.uint(uint64(p.LastGroup))
+	e.uint(uint64(len(p.Tables)))
+	for i := range p.Tables {
+		encodeTable(e, &p.Tables[i])
+	}
+	e.uint(uint64(len(p.Lists)))
+	for i := range p.Lists {
+		l := &p.Lists[i]
+		e.string(l.Name)
+		e.byte(byte(l.Mode))
+		e.schema(l.Schema)
+		e.uint(uint64(l.Items))
+	}
+	e.uint(uint64(len(p.Chunks)))
+	for i := range p.Chunks {
+		p.Chunks[i].encode(e)
+	}
+}
+
+func decodePart(d *decoder) *Part {
+	p := &Part{
+		Subtask: d.number(keygroup.MaxParallelismLimit), Finished: d.bool(),
+		FirstGroup: d.number(keygroup.MaxParallelismLimit), LastGroup: d.number(keygroup.MaxParallelismLimit),
+	}
+	for range d.items(7) {
+		p.Tables = append(p.Tables, decodeTable(d))
+	}
+	for range d.items(4) {
+		p.Lists = append(p.Lists, ListInfo{
+			Name: d.string(), Mode: Mode(d.byte()), Schema: d.schema(), Items: int64(d.number(maxRows)),
+		})
+	}
+	for range d.items(3 + digestBytes) {
+		p.Chunks = append(p.Chunks, decodeChunk(d))
+	}
+	return p
+}
+
+// The bits of a table's TTL.
+const (
+	ttlSet = 1 << iota
+	ttlOnRead
+	ttlReturnExpired
+	ttlBits = iota
+)
+
+func encodeTable(e *encoder, t *statebackend.TableInfo) {
+	e.string(t.Name)
+	e.string(t.Kind)
+	e.schema(t.Key)
+	e.schema(t.Value)
+	e.schema(t.MapKey)
+	e.schema(t.Namespace)
+	if t.TTL == nil {
+		e.byte(0)
+		return
+	}
+	how := byte(ttlSet)
+	if t.TTL.OnRead {
+		how |= ttlOnRead
+	}
+	if t.TTL.ReturnExpired {
+		how |= ttlReturnExpired
+	}
+	e.byte(how)
+	e.int(t.TTL.Millis)
+}
+
+func decodeTable(d *decoder) statebackend.TableInfo {
+	t := statebackend.TableInfo{
+		Name: d.string(), Kind: d.string(), Key: d.schema(), Value: d.schema(), MapKey: d.schema(), Namespace: d.schema(),
+	}
+	switch how := d.byte(); {
+	case how == 0:
+	case how&ttlSet == 0 || how >= 1<<ttlBits:
+		d.fail(fmt.Errorf("a time to live of kind %#x", how))
+	default:
+		t.TTL = &statebackend.TTL{OnRead: how&ttlOnRead != 0, ReturnExpired: how&ttlReturnExpired != 0, Millis: d.int()}
+	}
+	return t
+}
+
+func (c *Chunk) encode(e *encoder) {
+	e.bool(c.Path != "")
+	if c.Path != "" {
+		e.uint(uint64(len(c.Path)))
+		e.raw([]byte(c.Path))
+		e.uint(uint64(c.Size))
+	} else {
+		e.bytes(c.Inline)
+	}
+	e.raw(c.Digest[:])
+	e.uint(uint64(len(c.Sections)))
+	for i := range c.Sections {
+		s := &c.Sections[i]
+		e.uint(uint64(s.Index))
+		e.uint(uint64(s.Rows))
+		e.uint(uint64(len(s.Groups)))
+		before := -1
+		for _, g := range s.Groups {
+			e.uint(uint64(g.Group - before - 1))
+			e.uint(uint64(g.Bytes))
+			before = g.Group
+		}
+	}
+}
+
+func decodeChunk(d *decoder) Chunk {
+	var c Chunk
+	if d.bool() {
+		c.Path = string(d.take(d.uint()))
+		c.Size = int64(d.number(maxChunk))
+		if c.Path == "" {
+			d.fail(fmt.Errorf("a chunk without a path"))
+		}
+	} else {
+		c.Inline = d.bytes()
+		c.Size = int64(len(c.Inline))
+	}
+	copy(c.Digest[:], d.take(uint64(digestBytes)))
+	for range d.items(3) {
+		c.Sections = append(c.Sections, decodeSection(d))
+	}
+	return c
+}
+
+func decodeSection(d *decoder) Section {
+	s := Section{Index: d.number(1 << 16), Rows: int64(d.number(maxRows))}
+	n := d.count(2)
+	if n > 0 {
+		s.Groups = make([]GroupBytes, 0, n)
+	}
+	group := -1
+	for range n {
+		group += d.number(keygroup.MaxParallelismLimit) + 1
+		s.Groups = append(s.Groups, GroupBytes{Group: group, Bytes: int64(d.number(maxChunk))})
+	}
+	return s
+}

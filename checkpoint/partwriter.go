@@ -1,0 +1,216 @@
+package checkpoint
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"hash/crc32"
+	"io/fs"
+	"math"
+	"path"
+
+	"github.com/flott-dev/flott/internal/vfs"
+)
+
+// The format of chunks: a header, blocks, a digest. docs/formats/snapshot.md describes it.
+const (
+	// ChunkVersion is the version of the chunk format that this program writes, and the highest that it reads.
+	ChunkVersion = 1
+
+	chunkMagic  = "FLTC"
+	chunkSuffix = ".chunk"
+	chunkHeader = 8  // magic, version
+	blockHeader = 16 // checksum, bytes, rows, index, group
+	blockTarget = 64 << 10
+	flushBytes  = 256 << 10
+	digestBytes = len(Digest{})
+)
+
+// partWriter writes one part: rows gather in a block, blocks in a buffer, buffers in a file, files in the part.
+type partWriter struct {
+	fs                  vfs.FS
+	ctx                 context.Context
+	folder, operator    string
+	chunkBytes          int64
+	inlineBytes         int
+	part                *Part
+	files               []string // written so far
+	number              int      // of the last file
+	chunk               *Chunk   // nil: none is open
+	file                vfs.Writer
+	flushed             int64 // bytes of the chunk that are in the file
+	buf                 []byte
+	headers             hash.Hash // over the chunk's header and those of its blocks
+	crc                 *crc32.Table
+	index, group        int     // of the open section; group is -1 before its first row
+	section             Section // the open section
+	open                bool    // a block is open
+	blockAt, blockCount int
+	last                lastKey
+}
+
+// size is the number of bytes of the open chunk.
+func (p *partWriter) size() int64 { return p.flushed + int64(len(p.buf)) }
+
+// begin begins a section.
+func (p *partWriter) begin(index int) {
+	p.index, p.group = index, -1
+	p.section = Section{Index: index}
+}
+
+// end ends a section; one without rows leaves nothing.
+func (p *partWriter) end() error {
+	if err := p.seal(); err != nil {
+		return err
+	}
+	if p.section.Rows > 0 {
+		p.chunk.Sections = append(p.chunk.Sections, p.section)
+	}
+	p.section = Section{}
+	return nil
+}
+
+// openBlock begins a block of the section's group, and a chunk if none is open.
+func (p *partWriter) openBlock() {
+	if p.chunk == nil {
+		p.chunk = &Chunk{}
+		p.flushed = 0
+		p.buf = append(p.buf[:0], chunkMagic...)
+		p.buf = binary.LittleEndian.AppendUint32(p.buf, ChunkVersion)
+		if p.headers == nil {
+			p.headers = sha256.New()
+			p.crc = crc32.MakeTable(crc32.Castagnoli)
+		}
+		p.headers.Reset()
+		p.headers.Write(p.buf)
+	}
+	p.open, p.blockAt, p.blockCount = true, len(p.buf), 0
+	p.last.valid = false
+	p.buf = append(p.buf, make([]byte, blockHeader)...)
+}
+
+// wrote counts a row of the open block and seals the block when it is large enough.
+func (p *partWriter) wrote() error {
+	p.blockCount++
+	if len(p.buf)-p.blockAt < blockTarget {
+		return nil
+	}
+	return p.seal()
+}
+
+// seal ends the open block, if there is one.
+func (p *partWriter) seal() error {
+	if !p.open {
+		return nil
+	}
+	p.open = false
+	block := p.buf[p.blockAt:]
+	payload := len(block) - blockHeader
+	if uint64(payload) > math.MaxUint32 {
+		return fmt.Errorf("a row of %d bytes: the most are 4 GiB", payload)
+	}
+	binary.LittleEndian.PutUint32(block[4:], uint32(payload))
+	binary.LittleEndian.PutUint32(block[8:], uint32(p.blockCount))
+	binary.LittleEndian.PutUint16(block[12:], uint16(p.index))
+	binary.LittleEndian.PutUint16(block[14:], uint16(p.group))
+	binary.LittleEndian.PutUint32(block, crc32.Update(0, p.crc, block[4:]))
+	p.headers.Write(block[:blockHeader])
+	s := &p.section
+	s.Rows += int64(p.blockCount)
+	if n := len(s.Groups); n == 0 || s.Groups[n-1].Group != p.group {
+		s.Groups = append(s.Groups, GroupBytes{Group: p.group})
+	}
+	s.Groups[len(s.Groups)-1].Bytes += int64(len(block))
+	if len(p.buf) < max(flushBytes, p.inlineBytes+1) {
+		return nil
+	}
+	return p.flush()
+}
+
+// flush writes the buffer to the chunk's file, which it makes if there is none.
+func (p *partWriter) flush() error {
+	if err := p.ctx.Err(); err != nil {
+		return context.Cause(p.ctx)
+	}
+	if p.file == nil {
+		if err := p.create(); err != nil {
+			return err
+		}
+	}
+	if _, err := p.file.Write(p.buf); err != nil {
+		return err
+	}
+	p.flushed += int64(len(p.buf))
+	p.buf = p.buf[:0]
+	return nil
+}
+
+// create makes a file of a name that no other has: a frozen attempt may write for the same checkpoint, too, and litter of an
+// earlier one may be there.
+func (p *partWriter) create() error {
+	for {
+		p.number++
+		p.chunk.Path = fmt.Sprintf("%s-%d-%d%s", p.operator, p.part.Subtask, p.number, chunkSuffix)
+		name := path.Join(p.folder, p.chunk.Path)
+		file, err := p.fs.Create(name, vfs.Exclusive)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err == nil {
+			p.file = file
+			p.files = append(p.files, name)
+		}
+		return err
+	}
+}
+
+// endChunk ends the open section and the chunk: in a file, or in the part if it is small.
+func (p *partWriter) endChunk() error {
+	if err := p.end(); err != nil || p.chunk == nil {
+		return err
+	}
+	copy(p.chunk.Digest[:], p.headers.Sum(nil))
+	p.buf = append(p.buf, p.chunk.Digest[:]...)
+	p.chunk.Size = p.size()
+	if p.file == nil && len(p.buf) <= p.inlineBytes {
+		p.chunk.Inline = append([]byte(nil), p.buf...)
+	} else if err := p.closeFile(); err != nil {
+		return err
+	}
+	p.part.Chunks = append(p.part.Chunks, *p.chunk)
+	p.chunk = nil
+	return nil
+}
+
+// closeFile writes the rest of a file and waits until it is on disk.
+func (p *partWriter) closeFile() error {
+	err := p.flush()
+	if err != nil {
+		return err
+	}
+	err = p.file.Sync()
+	err = errors.Join(err, p.file.Close())
+	p.file = nil
+	return err
+}
+
+// finish ends the part and makes the names of its files durable.
+func (p *partWriter) finish() error {
+	if err := p.endChunk(); err != nil || len(p.files) == 0 {
+		return err
+	}
+	return p.fs.SyncDir(p.folder)
+}
+
+// discard removes the files of a part that failed; what can't be removed stays as litter.
+func (p *partWriter) discard() {
+	if p.file != nil {
+		_ = p.file.Close()
+	}
+	for _, name := range p.files {
+		_ = p.fs.Remove(name)
+	}
+}

@@ -1,0 +1,174 @@
+package checkpoint
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/flott-dev/flott/internal/keygroup"
+	"github.com/flott-dev/flott/internal/vfs"
+	"github.com/flott-dev/flott/statebackend"
+)
+
+// The defaults of a Writer.
+const (
+	// DefaultChunkBytes is the size from which on a chunk ends at the next key group.
+	DefaultChunkBytes = 64 << 20
+	// DefaultInlineBytes is the size up to which a chunk goes into the manifest: Flink's 20 KB.
+	DefaultInlineBytes = 20 << 10
+)
+
+// Writer writes parts of one snapshot into its folder. It may be used by several goroutines at a time.
+type Writer struct {
+	// FS is where the folder is.
+	FS vfs.FS
+	// Folder is the snapshot's folder; it exists already (Storage.Begin).
+	Folder string
+	// ChunkBytes is the size from which on a chunk ends at the next key group; 0: DefaultChunkBytes.
+	ChunkBytes int64
+	// InlineBytes is the size up to which a chunk goes into the description of the part, and so into the manifest, and makes
+	// no file; 0: DefaultInlineBytes; negative: every chunk is a file.
+	InlineBytes int
+}
+
+// Write writes what one operator of one subtask adds to the snapshot and describes it. operator is its id, 32 hex digits;
+// firstGroup and lastGroup are the key groups of the subtask, both inclusive (of any operator, keyed or not). The rows of
+// each table are read once, in their order; rows of other key groups, or groups out of order, are an error. When Write
+// returns, the part is on disk and survives a crash. It takes a few ms per file, as it waits for the disk. After an error,
+// and when ctx ends, it leaves no file behind.
+func (w *Writer) Write(ctx context.Context, operator string, subtask, firstGroup, lastGroup int, state *State) (*Part, error) {
+	p := &partWriter{
+		fs: w.FS, folder: w.Folder, operator: operator, ctx: ctx,
+		part: &Part{Subtask: subtask, FirstGroup: firstGroup, LastGroup: lastGroup},
+	}
+	p.chunkBytes, p.inlineBytes = w.ChunkBytes, w.InlineBytes
+	if p.chunkBytes == 0 {
+		p.chunkBytes = DefaultChunkBytes
+	}
+	if p.inlineBytes == 0 {
+		p.inlineBytes = DefaultInlineBytes
+	}
+	part, err := p.write(state)
+	if err != nil {
+		return nil, fmt.Errorf("write snapshot of operator %s, subtask %d, to %s: %w", operator, subtask, w.Folder, err)
+	}
+	return part, nil
+}
+
+// write writes everything, or nothing.
+func (p *partWriter) write(state *State) (part *Part, err error) {
+	defer func() {
+		if part == nil {
+			p.discard()
+		}
+	}()
+	if err := p.describe(state); err != nil {
+		return nil, err
+	}
+	for i := range state.Tables {
+		if err := p.table(i, &state.Tables[i]); err != nil {
+			return nil, fmt.Errorf("table %q: %w", state.Tables[i].Name, err)
+		}
+	}
+	for i := range state.Lists {
+		if err := p.list(len(state.Tables)+i, &state.Lists[i]); err != nil {
+			return nil, fmt.Errorf("list %q: %w", state.Lists[i].Name, err)
+		}
+	}
+	if err := p.finish(); err != nil {
+		return nil, err
+	}
+	return p.part, nil
+}
+
+// describe notes what is to be written.
+func (p *partWriter) describe(state *State) error {
+	if _, err := parseID(p.operator); err != nil {
+		return err
+	}
+	if _, err := keygroup.NewRange(p.part.FirstGroup, p.part.LastGroup); err != nil {
+		return err
+	}
+	for i := range state.Tables {
+		p.part.Tables = append(p.part.Tables, state.Tables[i].TableInfo)
+	}
+	for i := range state.Lists {
+		l := &state.Lists[i]
+		p.part.Lists = append(p.part.Lists, ListInfo{Name: l.Name, Mode: l.Mode, Schema: l.Schema, Items: int64(len(l.Items))})
+	}
+	return p.part.checkInfo()
+}
+
+// table writes the rows of a table.
+func (p *partWriter) table(index int, t *statebackend.FrozenTable) error {
+	layout, err := layoutOf(&t.TableInfo)
+	if err != nil {
+		return err
+	}
+	p.begin(index)
+	if t.Rows == nil {
+		return nil
+	}
+	for row, err := range t.Rows {
+		if err == nil {
+			err = p.row(&layout, row)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return p.end()
+}
+
+// row writes one row. It allocates nothing.
+func (p *partWriter) row(layout *rowLayout, row *statebackend.Row) error {
+	if !p.open || row.Group != p.group {
+		if err := p.nextGroup(row.Group); err != nil {
+			return err
+		}
+	}
+	var err error
+	if p.buf, err = layout.append(p.buf, row, &p.last); err != nil {
+		return err
+	}
+	return p.wrote()
+}
+
+// nextGroup ends the block of a key group and begins one of another.
+func (p *partWriter) nextGroup(group int) error {
+	if group < p.part.FirstGroup || group > p.part.LastGroup {
+		return fmt.Errorf("a row of key group %d, but the subtask has %d ... %d", group, p.part.FirstGroup, p.part.LastGroup)
+	}
+	if group < p.group {
+		return fmt.Errorf("a row of key group %d after one of group %d: rows must come in the order of their groups", group, p.group)
+	}
+	if err := p.seal(); err != nil {
+		return err
+	}
+	if group != p.group && p.size() >= p.chunkBytes {
+		index := p.index
+		if err := p.endChunk(); err != nil {
+			return err
+		}
+		p.begin(index)
+	}
+	p.group = group
+	p.openBlock()
+	return nil
+}
+
+// list writes the items of a list.
+func (p *partWriter) list(index int, l *List) error {
+	p.begin(index)
+	p.group = 0
+	items := fieldLayout{}
+	for _, item := range l.Items {
+		if !p.open {
+			p.openBlock()
+		}
+		p.buf, _ = items.append(p.buf, item)
+		if err := p.wrote(); err != nil {
+			return err
+		}
+	}
+	return p.end()
+}
