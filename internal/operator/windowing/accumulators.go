@@ -83,6 +83,10 @@ func (c *accumulators) fire(w *view) error {
 func (c *accumulators) clear() error { return c.table.Delete(c.e.run.Index) }
 
 func (c *accumulators) merge(into *view, from *row) error {
+	if from.n == 0 {
+		c.choose(into)
+		return nil
+	}
 	i := c.e.run.Index
 	c.choose(into)
 	all, err := c.table.Load(i, c.acc)

@@ -10,17 +10,8 @@ import (
 	"github.com/flott-dev/flott/internal/operator"
 	kit "github.com/flott-dev/flott/internal/operator/operatortest"
 	"github.com/flott-dev/flott/internal/operator/windows"
-	"github.com/flott-dev/flott/process"
 	"github.com/flott-dev/flott/window"
 )
-
-// last is a process function that emits the last element.
-type last struct{}
-
-func (last) Process(_ *window.Context[int64, window.Time], xs []number, out *process.Collector[number]) error {
-	out.Collect(xs[len(xs)-1])
-	return nil
-}
 
 func TestSteadyStateAllocatesNothing(t *testing.T) {
 	in := kit.TypeOf[number](t)

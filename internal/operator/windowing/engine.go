@@ -52,9 +52,11 @@ type engine struct {
 type phase uint8
 
 const (
-	atTime    phase = iota // a timer, or a merge
-	onElement              // an element; the cleanup timer is set afterwards
-	clearing               // the window goes away
+	atTime    phase = iota // a timer
+	onElement              // an element; afterwards the engine sees to it that there is a cleanup timer
+	onMerge                // a merge; likewise
+	onClear                // the window is gone
+	onMerged               // the window was merged into another one; afterwards the engine deletes the cleanup timer
 )
 
 // user is a driver, the side of the engine that knows the user's function.
@@ -219,16 +221,16 @@ func later(t, d int64) int64 {
 	return t + d
 }
 
-// add adds an element to the window at hand, whose contents are named by state, and asks the trigger. changed says that
-// windows were merged into it, or that it is new in its merging set.
-func (e *engine) add(state *view, input int, r *frame.Run, i int, ts int64, changed bool) error {
+// add adds an element to the window at hand, whose contents are named by state, and asks the trigger. fresh says that the
+// window is new in its merging set, if there is one.
+func (e *engine) add(state *view, input int, r *frame.Run, i int, ts int64, fresh bool) error {
 	e.contents.choose(state)
 	there, err := e.contents.add(input, r, i)
 	if err != nil {
 		return err
 	}
 	if e.merging == nil {
-		changed = !there
+		fresh = !there
 	}
 	e.space.choose(&e.at)
 	e.phase = onElement
@@ -247,7 +249,7 @@ func (e *engine) add(state *view, input int, r *frame.Run, i int, ts int64, chan
 			return err
 		}
 	}
-	if changed || e.forgets { // else the timer was set by the first element
+	if fresh || e.forgets { // else the timer was set by the first element
 		e.setCleanup()
 	}
 	return nil

@@ -71,7 +71,7 @@ func (e *engine) remove() error {
 	if err := e.contents.clear(); err != nil {
 		return err
 	}
-	if err := e.clearTrigger(); err != nil {
+	if err := e.clearTrigger(onClear); err != nil {
 		return err
 	}
 	if err := e.user.clear(&e.at); err != nil {
@@ -87,9 +87,9 @@ func (e *engine) remove() error {
 }
 
 // clearTrigger clears what the trigger has of the window at hand.
-func (e *engine) clearTrigger() error {
+func (e *engine) clearTrigger(p phase) error {
 	e.space.choose(&e.at)
-	e.phase = clearing
+	e.phase = p
 	err := e.trig.time.Clear(e.ctx)
 	e.phase = atTime
 	return err

@@ -120,3 +120,11 @@ func numberKernels[W window.Window](t testing.TB) *windows.Incremental {
 type number struct{ Key, N int64 }
 
 func (n number) key() int64 { return n.Key }
+
+// last is a process function that emits the last element.
+type last struct{}
+
+func (last) Process(_ *window.Context[int64, window.Time], xs []number, out *process.Collector[number]) error {
+	out.Collect(xs[len(xs)-1])
+	return nil
+}

@@ -23,7 +23,7 @@ func (e *engine) mergeAll(input int, r *frame.Run, i int, ts int64) (taken bool,
 				return false, err
 			}
 		}
-		result, state, changed := m.result()
+		result, state, fresh := m.result()
 		if !e.look(*result) {
 			if err := m.retire(result.p); err != nil {
 				return false, err
@@ -31,7 +31,7 @@ func (e *engine) mergeAll(input int, r *frame.Run, i int, ts int64) (taken bool,
 			continue
 		}
 		taken = true
-		if err := e.add(state, input, r, i, ts, changed); err != nil {
+		if err := e.add(state, input, r, i, ts, fresh); err != nil {
 			return true, err
 		}
 	}
@@ -53,17 +53,19 @@ func (e *engine) merge(j int) error {
 	e.look(m.result)
 	e.space.choose(&e.at)
 	e.merged = m
-	if err := e.trig.merging.OnMerge(e.mergeCtx); err != nil {
+	e.phase = onMerge
+	err = e.trig.merging.OnMerge(e.mergeCtx)
+	e.phase, e.merged = atTime, nil
+	if err != nil {
 		return err
 	}
-	e.merged = nil
 	for k := range m.sources.n {
 		w := m.sources.view(&e.windows, k)
 		if w.is(&m.result) {
 			continue // it has only become larger by what was merged into it
 		}
 		e.look(w)
-		if err := e.clearTrigger(); err != nil {
+		if err := e.clearTrigger(onMerged); err != nil {
 			return err
 		}
 		if e.cleanup != math.MaxInt64 {

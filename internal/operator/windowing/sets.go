@@ -16,8 +16,9 @@ type mergingSets interface {
 	load(i int) error
 	// add adds a window to the set at hand; what it became and which windows it merged is to be asked for afterwards.
 	add(w unsafe.Pointer) error
-	// result is the window that was added, state its state window, changed whether it is new in the set.
-	result() (w, state *view, changed bool)
+	// result is the window that was added, state its state window, fresh whether it is new in the set and no others were
+	// merged into it.
+	result() (w, state *view, fresh bool)
 	// merges is the number of merges that the last add made, merge describes one of them.
 	merges() int
 	merge(k int) (*merge, error)
@@ -35,17 +36,29 @@ type merge struct {
 	sources, states row
 }
 
-// sets keeps a list of pairs per key; a key without windows in flight has none.
+// cell is the merging set of a key in state: few windows in place, or how many there are in the table of the others.
+type cell[W window.Window] struct {
+	N     int64
+	Pairs [2]InFlight[W]
+}
+
+// sets keeps a cell per key; a key without windows in flight has none. What does not fit in, or varies in size, is in a
+// list.
 type sets[W window.Window] struct {
 	windows *windowType
 	set     *MergingSet[W]
-	table   statebackend.ListTable
+	cells   statebackend.Table // nil: windows vary in size
+	many    statebackend.ListTable
+	slot    *cell[W] // of the set at hand, if it has one
 	pair    InFlight[W]
 	found   []InFlight[W]
 	collect func() bool
 
+	slots [1]unsafe.Pointer
+	news  [1]bool
+
 	added   ends[W] // the result of the last add
-	changed bool
+	fresh   bool
 	records []Merge[W]
 	merged  merge
 	of      ends[W] // the merge at hand
@@ -78,17 +91,38 @@ func newSets[W window.Window](t *windowType, m window.Merger[W]) *sets[W] {
 }
 
 func (s *sets[W]) open(store statebackend.Store) error {
-	h, err := serde.Of[InFlight[W]]()
+	one, err := serde.Of[cell[W]]()
 	if err != nil {
 		return fmt.Errorf("keep windows that merge: %w", err)
 	}
-	s.table, err = store.List(statebackend.TableSpec{Name: "merging windows", Value: h, List: true})
+	if one.Layout == serde.Fixed {
+		if s.cells, err = store.Table(statebackend.TableSpec{Name: "merging windows", Value: one}); err != nil {
+			return err
+		}
+	}
+	pair, err := serde.Of[InFlight[W]]()
+	if err != nil {
+		return fmt.Errorf("keep windows that merge: %w", err)
+	}
+	s.many, err = store.List(statebackend.TableSpec{Name: "many merging windows", Value: pair, List: true})
 	return err
 }
 
 func (s *sets[W]) load(i int) error {
+	s.slot = nil
+	if s.cells != nil {
+		s.slot = (*cell[W])(s.cells.Find(i))
+		if s.slot == nil {
+			s.set.Restore()
+			return nil
+		}
+		if n := s.slot.N; n <= int64(len(s.slot.Pairs)) {
+			s.set.Restore(s.slot.Pairs[:n]...)
+			return nil
+		}
+	}
 	s.found = s.found[:0]
-	if err := s.table.Each(i, unsafe.Pointer(&s.pair), s.collect); err != nil {
+	if err := s.many.Each(i, unsafe.Pointer(&s.pair), s.collect); err != nil {
 		return err
 	}
 	s.set.Restore(s.found...)
@@ -99,13 +133,42 @@ func (s *sets[W]) store(i int) error {
 	if !s.set.Changed() {
 		return nil
 	}
-	if err := s.table.Delete(i); err != nil {
-		return err
-	}
-	for _, s.pair = range s.set.Pairs() {
-		if err := s.table.Append(i, unsafe.Pointer(&s.pair)); err != nil {
+	pairs := s.set.Pairs()
+	if s.cells != nil {
+		few := len(pairs) <= len(cell[W]{}.Pairs)
+		listed := s.slot != nil && s.slot.N > int64(len(s.slot.Pairs))
+		if err := s.storeCell(i, pairs, few); err != nil || few && !listed {
 			return err
 		}
+		if few {
+			return s.many.Delete(i)
+		}
+	}
+	if err := s.many.Delete(i); err != nil {
+		return err
+	}
+	for _, s.pair = range pairs {
+		if err := s.many.Append(i, unsafe.Pointer(&s.pair)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// storeCell writes the cell of key i: the pairs, if they are few.
+func (s *sets[W]) storeCell(i int, pairs []InFlight[W], few bool) error {
+	if len(pairs) == 0 {
+		s.slot = nil
+		return s.cells.Delete(i)
+	}
+	if s.slot == nil {
+		if err := s.cells.Slots(i, i+1, s.slots[:], s.news[:]); err != nil {
+			return err
+		}
+		s.slot = (*cell[W])(s.slots[0])
+	}
+	if s.slot.N = int64(len(pairs)); few {
+		copy(s.slot.Pairs[:], pairs)
 	}
 	return nil
 }
@@ -118,13 +181,16 @@ func (s *sets[W]) add(p unsafe.Pointer) error {
 		return err
 	}
 	s.records = merges
-	s.changed = len(merges) != 0 || !before && result == w
+	s.fresh = !before && result == w
+	for i := range merges {
+		s.fresh = s.fresh && merges[i].Result != w
+	}
 	state, _ := s.set.StateOf(result)
 	return s.added.set(s.windows, result, state)
 }
 
-func (s *sets[W]) result() (w, state *view, changed bool) {
-	return &s.added.views[0], &s.added.views[1], s.changed
+func (s *sets[W]) result() (w, state *view, fresh bool) {
+	return &s.added.views[0], &s.added.views[1], s.fresh
 }
 
 func (s *sets[W]) merges() int { return len(s.records) }

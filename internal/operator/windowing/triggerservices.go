@@ -20,9 +20,13 @@ func (s *triggerServices) Watermark() int64 { return s.e.watermark }
 // Register implements window.TriggerServices.
 func (s *triggerServices) Register(d process.Domain, at int64) {
 	e := s.e
-	if e.phase != onElement || !s.cleansUp(d, at) {
-		e.keys.Register(d, e.at.b, at)
+	if s.cleansUp(d, at) {
+		switch e.phase {
+		case onElement, onMerge, onMerged:
+			return
+		}
 	}
+	e.keys.Register(d, e.at.b, at)
 }
 
 // Delete implements window.TriggerServices.
@@ -30,7 +34,7 @@ func (s *triggerServices) Delete(d process.Domain, at int64) {
 	e := s.e
 	if s.cleansUp(d, at) {
 		switch e.phase {
-		case onElement:
+		case onElement, onMerge, onMerged:
 			return
 		case atTime:
 			e.forgets = true
@@ -39,8 +43,9 @@ func (s *triggerServices) Delete(d process.Domain, at int64) {
 	e.keys.Delete(d, e.at.b, at)
 }
 
-// cleansUp says whether a timer is the one that removes the window at hand. After each element the engine sees to it that
-// there is one, so that what the trigger does with it meanwhile makes no difference.
+// cleansUp says whether a timer is the one that removes the window at hand. After an element or a merge the engine sees to
+// it that there is one, and deletes those of merged windows, so that what the trigger does with it meanwhile makes no
+// difference.
 func (s *triggerServices) cleansUp(d process.Domain, at int64) bool {
 	return at == s.e.cleanup && d == s.e.domain && at != math.MaxInt64
 }
