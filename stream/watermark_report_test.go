@@ -304,6 +304,23 @@ func TestReportsOfIdleAndEndedInputs(t *testing.T) {
 	})
 }
 
+// TestReportGoesThroughLoops: feedback says nothing of event time, the way leads past it to the source.
+func TestReportGoesThroughLoops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		env := stream.NewEnv().SetParallelism(1)
+		s := flotttest.FromScripts(env, script().EmitAt(3, 3).Watermark(5).Pause("end"))
+		loop := stream.Iterate(s.Union(flotttest.FromScripts(env, script().Watermark(9).Pause("end")).Name("other")))
+		next := loop.Map(func(x int64) int64 { return x - 1 }).Name("next")
+		loop.CloseWith(next.Filter(func(x int64) bool { return x > 0 }))
+		counted(next)
+		job := clockwork(t, env)
+		r := reportOf(t, job, "Count", 1)
+		if got, want := ways(r.HeldBy), []string{"next 1 0", "Iteration Head 1 0", "Source: script 1 4"}; !slices.Equal(got, want) || r.Furthest != 9 {
+			t.Errorf("%v\nheld by %q, want %q", r, got, want)
+		}
+	})
+}
+
 // TestReportsMayBeAskedForAtAnyTime is for the race detector.
 func TestReportsMayBeAskedForAtAnyTime(t *testing.T) {
 	env := stream.NewEnv().SetParallelism(3).SetAutoWatermarkInterval(time.Millisecond)
