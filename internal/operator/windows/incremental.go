@@ -72,33 +72,55 @@ type columnSubtractor[A any] interface {
 	SubtractColumn(accs, other *A, ids, at []uint32)
 }
 
-// Incremental compiles the kernels. acc is the accumulator's type.
+// Incremental compiles the kernels. acc is the accumulator's type. What does not look at elements is compiled apart, so
+// that element types share it.
 func (p Program[T, K, W, A, R, X]) Incremental(acc *serde.Handle) *Incremental {
-	k := &Incremental{
-		Acc: acc, Accs: MemoryOf[A](), Keys: MemoryOf[K](), Windows: MemoryOf[W](),
-		Add: func(acc unsafe.Pointer, fresh bool, r *frame.Run, i int) {
-			p.add((*A)(acc), fresh, (*T)(r.At(i)))
-		},
+	k := newIncremental[K, W, A](acc)
+	adding(k, &adder[T, A]{p.Aggregate, p.First, p.Fold})
+	if !p.NoMerge {
+		merging[A](k, p.Aggregate, p.First == nil)
 	}
-	p.adding(k)
-	p.merging(k)
-	p.emitting(k)
+	emitting(k, results[A, R](p.Aggregate), p.Emit)
 	return k
 }
 
-func (p *Program[T, K, W, A, R, X]) add(acc *A, fresh bool, x *T) {
+func newIncremental[K, W, A any](acc *serde.Handle) *Incremental {
+	return &Incremental{Acc: acc, Accs: MemoryOf[A](), Keys: MemoryOf[K](), Windows: MemoryOf[W]()}
+}
+
+// The parts of agg.Aggregate by what they look at.
+type (
+	folder[T, A any] interface {
+		Create() A
+		Add(acc *A, x T)
+	}
+	merger[A any] interface {
+		Merge(acc, other *A)
+	}
+	results[A, R any] interface {
+		Result(acc *A) R
+	}
+)
+
+// adder folds elements into accumulators.
+type adder[T, A any] struct {
+	folder[T, A]
+	first, fold func(acc *A, x *T) // see Program
+}
+
+func (a *adder[T, A]) add(acc *A, fresh bool, x *T) {
 	if fresh {
-		if p.First != nil {
-			p.First(acc, x)
+		if a.first != nil {
+			a.first(acc, x)
 			return
 		}
-		*acc = p.Aggregate.Create()
+		*acc = a.Create()
 	}
-	if p.Fold != nil {
-		p.Fold(acc, x)
+	if a.fold != nil {
+		a.fold(acc, x)
 		return
 	}
-	p.Aggregate.Add(acc, *x)
+	a.Add(acc, *x)
 }
 
 // cell is accumulator id of an array.
@@ -106,8 +128,11 @@ func cell[A any](accs unsafe.Pointer, id uint32) *A {
 	return (*A)(unsafe.Add(accs, uintptr(id)*unsafe.Sizeof(*(*A)(accs))))
 }
 
-func (p Program[T, K, W, A, R, X]) adding(k *Incremental) {
-	if c, ok := any(p.Aggregate).(columnar[T, A]); ok && p.First == nil && p.Fold == nil {
+// adding compiles what folds elements.
+func adding[T, A any](k *Incremental, a *adder[T, A]) {
+	k.Add = func(acc unsafe.Pointer, fresh bool, r *frame.Run, i int) { a.add((*A)(acc), fresh, (*T)(r.At(i))) }
+	plain := a.first == nil && a.fold == nil
+	if c, ok := any(a.folder).(columnar[T, A]); ok && plain {
 		k.Plain = true
 		k.AddColumn = func(accs unsafe.Pointer, ids []uint32, _ []bool, r *frame.Run, from int) {
 			c.AddColumn((*A)(accs), ids, frame.Values[T](r)[from:from+len(ids)])
@@ -116,42 +141,31 @@ func (p Program[T, K, W, A, R, X]) adding(k *Incremental) {
 	}
 	k.AddColumn = func(accs unsafe.Pointer, ids []uint32, fresh []bool, r *frame.Run, from int) {
 		xs := frame.Values[T](r)[from : from+len(ids)]
-		switch {
-		case fresh != nil && p.First == nil && p.Fold == nil:
-			a := p.Aggregate
+		switch f := a.folder; {
+		case plain && fresh == nil:
+			for i := range xs {
+				f.Add(cell[A](accs, ids[i]), xs[i])
+			}
+		case plain:
 			for i := range xs { // cell is not inlined everywhere
 				acc := (*A)(unsafe.Add(accs, uintptr(ids[i])*unsafe.Sizeof(*(*A)(accs))))
 				if fresh[i] {
-					*acc = a.Create()
+					*acc = f.Create()
 				}
-				a.Add(acc, xs[i])
-			}
-		case fresh != nil:
-			for i := range xs {
-				p.add(cell[A](accs, ids[i]), fresh[i], &xs[i])
-			}
-		case p.Fold != nil:
-			f := p.Fold
-			for i := range xs {
-				f(cell[A](accs, ids[i]), &xs[i])
+				f.Add(acc, xs[i])
 			}
 		default:
-			a := p.Aggregate
 			for i := range xs {
-				a.Add(cell[A](accs, ids[i]), xs[i])
+				a.add(cell[A](accs, ids[i]), fresh != nil && fresh[i], &xs[i])
 			}
 		}
 	}
 }
 
-// merging compiles what merges accumulators and takes back.
-func (p Program[T, K, W, A, R, X]) merging(k *Incremental) {
-	if p.NoMerge {
-		return
-	}
-	a := p.Aggregate
+// merging compiles what merges accumulators and takes back. plain: the aggregate creates the accumulators.
+func merging[A any](k *Incremental, a merger[A], plain bool) {
 	k.Regroupable = agg.IsRegroupable(a)
-	if c, ok := any(a).(interface{ Commutative() bool }); ok && p.First == nil {
+	if c, ok := a.(interface{ Commutative() bool }); ok && plain {
 		k.Commutative = c.Commutative()
 	}
 	k.Merge = func(acc, other unsafe.Pointer) { a.Merge((*A)(acc), (*A)(other)) }
@@ -160,7 +174,7 @@ func (p Program[T, K, W, A, R, X]) merging(k *Incremental) {
 			a.Merge(cell[A](accs, id), cell[A](other, at[i]))
 		}
 	}
-	if c, ok := any(a).(columnMerger[A]); ok {
+	if c, ok := a.(columnMerger[A]); ok {
 		k.MergeColumn = func(accs, other unsafe.Pointer, ids, at []uint32) { c.MergeColumn((*A)(accs), (*A)(other), ids, at) }
 	}
 	inverse, ok := agg.Inverse[A](a)
@@ -173,7 +187,7 @@ func (p Program[T, K, W, A, R, X]) merging(k *Incremental) {
 			inverse.Subtract(cell[A](accs, id), cell[A](other, at[i]))
 		}
 	}
-	if c, ok := any(a).(columnSubtractor[A]); ok {
+	if c, ok := a.(columnSubtractor[A]); ok {
 		k.SubtractColumn = func(accs, other unsafe.Pointer, ids, at []uint32) {
 			c.SubtractColumn((*A)(accs), (*A)(other), ids, at)
 		}
@@ -187,8 +201,7 @@ type emission[K any, W window.Window, X any] struct {
 }
 
 // emitting compiles what makes results.
-func (p Program[T, K, W, A, R, X]) emitting(k *Incremental) {
-	a, emit := p.Aggregate, p.Emit
+func emitting[K any, W window.Window, A, R, X any](k *Incremental, a results[A, R], emit func(x *X, info *window.Info[K, W], r R)) {
 	pool := &sync.Pool{New: func() any { return new(emission[K, W, X]) }} // of all subtasks
 	k.Emit = func(out *frame.Column, key, w, acc unsafe.Pointer, ts int64) {
 		e := pool.Get().(*emission[K, W, X])
