@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/flott-dev/flott/internal/frame"
+	"github.com/flott-dev/flott/internal/operator"
 	kit "github.com/flott-dev/flott/internal/operator/operatortest"
 	"github.com/flott-dev/flott/internal/operator/windows"
 	"github.com/flott-dev/flott/process"
@@ -123,6 +124,25 @@ func TestLateElementsAreCountedIfNobodyReadsThem(t *testing.T) {
 	}
 	h.watermark(60)
 	h.Want(t, "watermark 50", "1 [42,53) [42 43]@52", "watermark 60")
+}
+
+// A side output that nobody reads takes late elements all the same.
+func TestLateElementsOfASideOutputAreNotCounted(t *testing.T) {
+	o := job{gap: static(10), late: "late"}.operator(t)
+	o.sides = operator.NewSides(nil)
+	out, rt := kit.Open(t, o)
+	kit.Must(t, o.Mark(kit.Watermark(50)))
+	kit.Must(t, o.Push(kit.Run(t, []int64{1}, event{})))
+	out.Want(t, "watermark 50")
+	if got := rt.Host.(*kit.Host).Metrics[windows.LateDropped].Read(); got != int64(0) {
+		t.Errorf("%v dropped", got)
+	}
+	o = job{gap: static(10), late: "late"}.operator(t)
+	o.sides = operator.NewSides(map[string]*frame.Type{"late": kit.TypeOf[string](t)})
+	if err := o.Open(kit.Runtime()); err == nil || !strings.Contains(err.Error(), `side output "late": it is read as string`) {
+		t.Errorf("late elements are read as texts: %v", err)
+	}
+	kit.Must(t, o.Close())
 }
 
 func TestSessionsFireInTheOrderOfTheirEnds(t *testing.T) {

@@ -23,6 +23,8 @@ type event struct {
 
 func (e event) key() int64 { return e.Key }
 
+func (e event) size() uint64 { return number(e.Text) }
+
 func (e event) name() string { return fmt.Sprint("key ", e.Key) }
 
 // concat is an aggregate that tells the order of its elements and has pointers.
@@ -95,29 +97,31 @@ func (k wideKey) String() string { return fmt.Sprint("wide ", k.Key) }
 
 func (e event) wide() wideKey { return wideKey{Key: e.Key} }
 
-// kernels compiles an aggregate of events whose results are texts.
-func kernels[K, A any](t testing.TB, a agg.Aggregate[event, A, string]) *windows.Incremental {
+// kernels compiles an aggregate of events. Results become texts.
+func kernels[K, A, R any](t testing.TB, a agg.Aggregate[event, A, R]) *windows.Incremental {
 	t.Helper()
 	acc, err := serde.Of[A]()
 	kit.Must(t, err)
-	p := windows.Program[event, K, window.Time, A, string, string]{
+	p := windows.Program[event, K, window.Time, A, R, string]{
 		Aggregate: a,
-		Emit: func(x *string, info *window.Info[K, window.Time], r string) {
+		Emit: func(x *string, info *window.Info[K, window.Time], r R) {
 			*x = fmt.Sprint(info.Key, " ", info.Window, " ", r)
 		},
 	}
 	return p.Incremental(acc)
 }
 
-func kernelsOf[K any](t testing.TB, agg string) *windows.Incremental {
+func kernelsOf[K any](t testing.TB, name string) *windows.Incremental {
 	t.Helper()
-	switch agg {
+	switch name {
 	case "polynomial":
-		return kernels[K, power](t, polynomial{})
+		return kernels[K](t, polynomial{})
 	case "wide":
-		return kernels[K, wideAcc](t, wide{})
+		return kernels[K](t, wide{})
+	case "sum": // it folds into columns and takes memory that is zero for an accumulator
+		return kernels[K](t, agg.Sum(event.size))
 	}
-	return kernels[K, *chapters](t, concat{})
+	return kernels[K](t, concat{})
 }
 
 // job is what a test makes of sessions.
@@ -126,7 +130,7 @@ type job struct {
 	domain   process.Domain
 	lateness int64
 	late     string // tag of the side output; it is read
-	agg      string // "polynomial", "wide", or concat
+	agg      string // "polynomial", "wide", "sum", or concat
 	key      string // "text", "wide", or numbers
 	slack    int    // keys without a session that are kept; 0: the default
 }

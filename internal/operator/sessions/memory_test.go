@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -95,32 +96,35 @@ func TestKeysWithoutSessionsAreSwept(t *testing.T) {
 
 // Accumulators and keys of sessions that are gone are no longer held.
 func TestNothingOfASessionIsHeldOnceItIsGone(t *testing.T) {
-	h := job{gap: static(10), key: "text", slack: 1}.open(t)
-	for round := range int64(10) {
-		now := round * 1000
-		for i := range int64(50) {
-			key := event{Key: round*100 + i, Text: "x"}
-			h.push(now, key)
-			h.push(now+20, key)
-			h.push(now+10, key) // merges
-			h.push(now+100, key)
+	for _, name := range []string{"", "polynomial", "wide", "sum"} {
+		h := job{gap: static(10), key: "text", agg: name, slack: 1}.open(t)
+		for round := range int64(10) {
+			now := round * 1000
+			for i := range int64(50) {
+				key := event{Key: round*100 + i, Text: "x"}
+				h.push(now, key)
+				h.push(now+20, key)
+				h.push(now+10, key) // merges
+				h.push(now+100, key)
+			}
+			h.watermark(now + 500)
 		}
-		h.watermark(now + 500)
-	}
-	for range 10 { // runs go on sweeping
-		h.push(20_000, event{Key: -1})
-	}
-	o := h.driver
-	if o.live != 1 || o.idle > 6 {
-		t.Fatalf("%d sessions, %d keys without", o.live, o.idle)
-	}
-	for id := uint32(1); id < uint32(o.used); id++ {
-		s := &o.nodes[id]
-		if s.empty() && *(**chapters)(o.accs.at(id)) != nil {
-			t.Errorf("node %d has no session but an accumulator", id)
+		for range 10 { // runs go on sweeping
+			h.push(20_000, event{Key: -1})
 		}
-		if s.newer == freeNode && *(*string)(o.keys.at(id)) != "" {
-			t.Errorf("node %d is free but has a key", id)
+		o := h.driver
+		if o.live != 1 || o.idle > 6 {
+			t.Fatalf("%q: %d sessions, %d keys without", name, o.live, o.idle)
+		}
+		for id := uint32(1); id < uint32(o.used); id++ {
+			s := &o.nodes[id]
+			acc := unsafe.Slice((*byte)(o.accs.at(id)), o.accs.Size)
+			if s.empty() && !bytes.Equal(acc, make([]byte, len(acc))) {
+				t.Errorf("%q: node %d has no session but an accumulator", name, id)
+			}
+			if s.newer == freeNode && *(*string)(o.keys.at(id)) != "" {
+				t.Errorf("%q: node %d is free but has a key", name, id)
+			}
 		}
 	}
 }

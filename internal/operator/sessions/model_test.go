@@ -68,7 +68,14 @@ func (m *model) fire(key int64, p *pane) {
 		who = "wide " + who
 	}
 	result := fmt.Sprint(p.texts)
-	if m.job.agg != "" {
+	switch m.job.agg {
+	case "sum":
+		total := uint64(0)
+		for _, text := range p.texts {
+			total += number(text)
+		}
+		result = fmt.Sprint(total)
+	case "polynomial", "wide":
 		acc := polynomial{}.Create()
 		for _, text := range p.texts {
 			polynomial{}.Add(&acc, event{Text: text})
@@ -178,7 +185,7 @@ func newTrial(t *testing.T, seed uint64) *trial {
 	if rng.IntN(4) == 0 {
 		j.domain = process.ProcessingTime
 	}
-	j.agg = []string{"", "polynomial", "wide"}[rng.IntN(3)]
+	j.agg = []string{"", "polynomial", "wide", "sum"}[rng.IntN(4)]
 	j.key = []string{"", "text", "wide"}[rng.IntN(3)]
 	j.lateness = []int64{0, 0, 1, 10, 100, math.MaxInt64}[rng.IntN(6)]
 	if rng.IntN(2) == 0 {

@@ -101,3 +101,21 @@ func TestWheelKeepsToItsMemory(t *testing.T) {
 		t.Errorf("%d bytes became %d", held, l.held)
 	}
 }
+
+// Entries of one time stand close together, near and far.
+func TestWheelIsDense(t *testing.T) {
+	for _, at := range []int64{5, 1 << 40} {
+		l := &ledger{}
+		w := &wheel{ledger: l, base: ordered(0)}
+		const n = 20_000
+		for i := range uint32(n) {
+			w.add(at, i)
+		}
+		if most := int64(n*20 + 2*farBytes + farLevelBytes); l.held > most {
+			t.Errorf("%d entries at %d take %d bytes, want %d at most", n, at, l.held, most)
+		}
+		if got := w.drain(at); len(got) != n {
+			t.Errorf("%d entries at %d became %d", n, at, len(got))
+		}
+	}
+}
