@@ -1,6 +1,5 @@
 package checkpoint
 
-
 // Kind tells snapshots of the system from those of users.
 type Kind uint8
 
@@ -80,4 +79,3 @@ func (m *Manifest) Operator(name string) *Operator {
 	}
 	return nil
 }
-

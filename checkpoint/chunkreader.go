@@ -1,0 +1,250 @@
+package checkpoint
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"math"
+
+	"github.com/flott-dev/flott/internal/vfs"
+)
+
+// readBytes is how much of a chunk is read at a time, unless a block is larger.
+const readBytes = 256 << 10
+
+// chunkReader reads one chunk. What it gives was checked.
+type chunkReader struct {
+	chunk *Chunk
+	name  string // in errors
+	r     io.ReaderAt
+	close func() error
+	crc   *crc32.Table
+	buf   []byte
+}
+
+// openChunk opens a chunk and checks that it is the one that the manifest means.
+func openChunk(f vfs.FS, folder string, c *Chunk) (*chunkReader, error) {
+	r := &chunkReader{chunk: c, crc: crc32.MakeTable(crc32.Castagnoli)}
+	size := int64(len(c.Inline))
+	if c.Path == "" {
+		r.name = "in the manifest of " + folder
+		r.r, r.close = bytes.NewReader(c.Inline), func() error { return nil }
+	} else {
+		r.name = c.file(folder)
+		file, err := f.Open(r.name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, &DamagedError{File: r.name, Reason: "it does not exist"}
+		}
+		if err != nil {
+			return nil, err
+		}
+		r.r, r.close = file, file.Close
+		info, err := file.Stat()
+		if err != nil {
+			return nil, errors.Join(err, file.Close())
+		}
+		size = info.Size()
+	}
+	if err := r.identify(size); err != nil {
+		return nil, errors.Join(err, r.close())
+	}
+	return r, nil
+}
+
+func (r *chunkReader) damaged(format string, args ...any) error {
+	return &DamagedError{File: r.name, Reason: fmt.Sprintf(format, args...)}
+}
+
+// identify checks header, size and digest.
+func (r *chunkReader) identify(size int64) error {
+	var header [chunkHeader]byte
+	if err := r.readAt(header[:], 0); err != nil {
+		return err
+	}
+	if string(header[:4]) != chunkMagic {
+		return r.damaged("it begins with %q, not %q: it is no chunk", header[:4], chunkMagic)
+	}
+	if v := binary.LittleEndian.Uint32(header[4:]); v != ChunkVersion {
+		return &VersionError{File: r.name, Format: "chunk", Version: v, Known: ChunkVersion}
+	}
+	if size != r.chunk.Size {
+		return r.damaged("it has %d bytes and should have %d", size, r.chunk.Size)
+	}
+	var digest Digest
+	if err := r.readAt(digest[:], size-int64(digestBytes)); err != nil {
+		return err
+	}
+	if digest != r.chunk.Digest {
+		return r.damaged("its digest is %x, but the manifest means the chunk with digest %x", digest, r.chunk.Digest)
+	}
+	return nil
+}
+
+// readAt fills b; a file that ends before is damaged.
+func (r *chunkReader) readAt(b []byte, at int64) error {
+	n, err := r.r.ReadAt(b, at)
+	if n == len(b) {
+		return nil
+	}
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		return r.damaged("it ends at byte %d, within what byte %d begins", at+int64(n), at)
+	}
+	return err
+}
+
+// block is a checked block of a chunk. Its bytes are valid until the next one is read.
+type block struct {
+	at      int64 // in the chunk
+	header  []byte
+	payload []byte
+	rows    uint32
+	group   int
+}
+
+// blocks calls f for each block of a section that has a group in first ... last, in order; at is where the section begins.
+// It stops when f returns false or an error.
+func (r *chunkReader) blocks(s *Section, at int64, first, last int, f func(*block) (bool, error)) error {
+	for i := 0; i < len(s.Groups); {
+		if g := &s.Groups[i]; g.Group < first || g.Group > last {
+			at += g.Bytes
+			i++
+			continue
+		}
+		from, end := i, at
+		for i < len(s.Groups) && s.Groups[i].Group <= last {
+			end += s.Groups[i].Bytes
+			i++
+		}
+		w := window{r: r, at: at, end: end}
+		for _, g := range s.Groups[from:i] {
+			if more, err := w.group(s.Index, g, f); err != nil || !more {
+				return err
+			}
+		}
+		return nil
+	}
+	return nil
+}
+
+// window is a range of a chunk that is read from front to back, through a buffer.
+type window struct {
+	r       *chunkReader
+	at, end int64  // what is still to be read into the buffer
+	b       []byte // what was read and not yet given
+}
+
+// group gives the blocks of one key group.
+func (w *window) group(index int, g GroupBytes, f func(*block) (bool, error)) (more bool, err error) {
+	left := g.Bytes
+	for left > 0 {
+		at := w.at - int64(len(w.b))
+		b, err := w.block(left)
+		if err != nil {
+			return false, err
+		}
+		left -= int64(blockHeader + len(b.payload))
+		b.at = at
+		if got := int(binary.LittleEndian.Uint16(b.header[12:])); got != index || b.group != g.Group {
+			return false, w.r.damaged("the block at byte %d is of table %d, key group %d, where table %d, key group %d should be",
+				at, got, b.group, index, g.Group)
+		}
+		if more, err := f(&b); err != nil || !more {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// block reads and checks a block that has at most left bytes.
+func (w *window) block(left int64) (b block, err error) {
+	at := w.at - int64(len(w.b))
+	if left < blockHeader {
+		return b, w.r.damaged("the block at byte %d has %d bytes only", at, left)
+	}
+	if err := w.fill(blockHeader); err != nil {
+		return b, err
+	}
+	n := int64(binary.LittleEndian.Uint32(w.b[4:]))
+	if n > left-blockHeader || n > math.MaxInt-blockHeader {
+		return b, w.r.damaged("the block at byte %d has %d bytes, where %d are left", at, n, left-blockHeader)
+	}
+	size := blockHeader + int(n)
+	if err := w.fill(size); err != nil {
+		return b, err
+	}
+	b.header, b.payload = w.b[:blockHeader], w.b[blockHeader:size:size]
+	want, got := binary.LittleEndian.Uint32(b.header), crc32.Update(0, w.r.crc, w.b[4:size])
+	if got != want {
+		return b, w.r.damaged("the checksum of the block at byte %d is %08x and should be %08x", at, got, want)
+	}
+	b.rows = binary.LittleEndian.Uint32(b.header[8:])
+	b.group = int(binary.LittleEndian.Uint16(b.header[14:]))
+	w.b = w.b[size:]
+	return b, nil
+}
+
+// fill sees to it that n bytes are in the buffer, of which the window has so many left.
+func (w *window) fill(n int) error {
+	if len(w.b) >= n {
+		return nil
+	}
+	r := w.r
+	if want := max(n, int(min(readBytes, w.end-w.at+int64(len(w.b))))); len(r.buf) < want {
+		kept := w.b
+		r.buf = make([]byte, want)
+		w.b = r.buf[:copy(r.buf, kept)]
+	}
+	kept := copy(r.buf, w.b)
+	more := int(min(int64(len(r.buf)-kept), w.end-w.at))
+	if err := r.readAt(r.buf[kept:kept+more], w.at); err != nil {
+		return err
+	}
+	w.at += int64(more)
+	w.b = r.buf[:kept+more]
+	return nil
+}
+
+// verify reads the whole chunk and checks every byte of it.
+func (r *chunkReader) verify() error {
+	digest := sha256.New()
+	var header [chunkHeader]byte
+	if err := r.readAt(header[:], 0); err != nil {
+		return err
+	}
+	digest.Write(header[:])
+	at := int64(chunkHeader)
+	for i := range r.chunk.Sections {
+		s := &r.chunk.Sections[i]
+		rows := int64(0)
+		err := r.blocks(s, at, 0, math.MaxInt, func(b *block) (bool, error) {
+			digest.Write(b.header)
+			rows += int64(b.rows)
+			return true, nil
+		})
+		if err != nil {
+			return err
+		}
+		if rows != s.Rows {
+			return r.damaged("section %d has %d rows and should have %d", i+1, rows, s.Rows)
+		}
+		at += s.bytes()
+	}
+	if got := digest.Sum(nil); !bytes.Equal(got[:digestBytes], r.chunk.Digest[:]) {
+		return r.damaged("the digest of its blocks is %x and should be %x", got[:digestBytes], r.chunk.Digest)
+	}
+	return nil
+}
+
+// bytes is what the section takes.
+func (s *Section) bytes() int64 {
+	n := int64(0)
+	for _, g := range s.Groups {
+		n += g.Bytes
+	}
+	return n
+}

@@ -1,0 +1,158 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/flott-dev/flott/internal/vfs"
+	"github.com/flott-dev/flott/statebackend"
+)
+
+// TableSummary says what a table of an operator is and how much it holds in a snapshot.
+type TableSummary struct {
+	statebackend.TableInfo
+	// Rows is the number of rows in all key groups: values, elements of lists, entries of maps.
+	Rows int64
+	// Bytes is what they take in the chunks.
+	Bytes int64
+}
+
+// Tables are the tables of the operator, in the order in which its subtasks name them.
+func (o *Operator) Tables() []TableSummary {
+	var all []TableSummary
+	for _, p := range o.Parts {
+		for i := range p.Tables {
+			at := slices.IndexFunc(all, func(t TableSummary) bool { return t.Name == p.Tables[i].Name })
+			if at < 0 {
+				at = len(all)
+				all = append(all, TableSummary{TableInfo: p.Tables[i]})
+			}
+			rows, size := p.holds(i)
+			all[at].Rows += rows
+			all[at].Bytes += size
+		}
+	}
+	return all
+}
+
+// ListSummary says what a list of an operator is and how much it holds in a snapshot.
+type ListSummary struct {
+	ListInfo
+	// Bytes is what the items of all subtasks take in the chunks. ListInfo.Items is their number, of broadcast lists that of
+	// all copies.
+	Bytes int64
+}
+
+// Lists are the lists of the operator, in the order in which its subtasks name them.
+func (o *Operator) Lists() []ListSummary {
+	var all []ListSummary
+	for _, p := range o.Parts {
+		for i := range p.Lists {
+			at := slices.IndexFunc(all, func(l ListSummary) bool { return l.Name == p.Lists[i].Name })
+			if at < 0 {
+				at = len(all)
+				all = append(all, ListSummary{ListInfo: p.Lists[i]})
+				all[at].Items = 0
+			}
+			items, size := p.holds(len(p.Tables) + i)
+			all[at].Items += items
+			all[at].Bytes += size
+		}
+	}
+	return all
+}
+
+// holds gives the rows and bytes of a table or list of the part.
+func (p *Part) holds(index int) (rows, size int64) {
+	for i := range p.Chunks {
+		for j := range p.Chunks[i].Sections {
+			if s := &p.Chunks[i].Sections[j]; s.Index == index {
+				rows += s.Rows
+				size += s.bytes()
+			}
+		}
+	}
+	return rows, size
+}
+
+// Bytes is the size of all chunks of the snapshot, those in earlier checkpoints' files included.
+func (m *Manifest) Bytes() int64 {
+	n := int64(0)
+	for i := range m.Operators {
+		for _, p := range m.Operators[i].Parts {
+			n += p.Bytes()
+		}
+	}
+	return n
+}
+
+// Bytes is the size of all chunks of the part.
+func (p *Part) Bytes() int64 {
+	n := int64(0)
+	for i := range p.Chunks {
+		n += p.Chunks[i].Size
+	}
+	return n
+}
+
+// Read gives all that the snapshot holds of an operator, given by id or UID: all rows of its tables, and its lists with the
+// items of all subtasks (broadcast lists: of one). It is Restore for a single subtask. It needs nothing of the program that
+// took the snapshot.
+func (m *Manifest) Read(f vfs.FS, operator string) (statebackend.Restored, []List, error) {
+	o := m.Operator(operator)
+	if o == nil {
+		return nil, nil, fmt.Errorf("snapshot %s has no operator %q", m.Folder, operator)
+	}
+	return m.Restore(f, o.ID, 0, 1, o.MaxParallelism)
+}
+
+// Match compares the snapshot with the operators of a program, by ids. Operators of the program that the snapshot does not
+// know begin empty. Operators of the snapshot with state that the program does not have are given as dropped, and are an
+// error that names them unless allowNonRestored is set.
+func (m *Manifest) Match(program []string, allowNonRestored bool) (dropped []*Operator, err error) {
+	ids := make(map[string]bool, len(program))
+	for _, id := range program {
+		ids[id] = true
+	}
+	var names []string
+	for i := range m.Operators {
+		if o := &m.Operators[i]; !ids[o.ID] && o.HasState() {
+			dropped = append(dropped, o)
+			names = append(names, o.label())
+		}
+	}
+	if len(dropped) == 0 || allowNonRestored {
+		return dropped, nil
+	}
+	return dropped, fmt.Errorf("%v %d in %s has state that the program has no operator for: %s; give these operators the UIDs that they had, or allow non-restored state to drop it",
+		m.Kind, m.ID, m.Folder, strings.Join(names, ", "))
+}
+
+// Verify reads every byte of the snapshot and checks it. The error joins one *DamagedError for each file that is not what was
+// written; errors of the disk are given as they are.
+func (m *Manifest) Verify(f vfs.FS) error {
+	var all []error
+	for i := range m.Operators {
+		for _, p := range m.Operators[i].Parts {
+			for j := range p.Chunks {
+				if err := verifyChunk(f, m.Folder, &p.Chunks[j]); err != nil {
+					all = append(all, err)
+				}
+			}
+		}
+	}
+	if len(all) > 0 {
+		return fmt.Errorf("verify snapshot %s: %w", m.Folder, errors.Join(all...))
+	}
+	return nil
+}
+
+func verifyChunk(f vfs.FS, folder string, c *Chunk) error {
+	r, err := openChunk(f, folder, c)
+	if err != nil {
+		return err
+	}
+	return errors.Join(r.verify(), r.close())
+}
