@@ -14,6 +14,8 @@ type OperatorState struct {
 	MaxParallelism int
 	Subtasks       [][]ItemState // by old subtask; its length is the old parallelism
 	Keyed          []KeyedState
+	// Coordinated: its coordinator had state (a source's enumerator).
+	Coordinated bool
 }
 
 // OperatorTarget is an operator of the program that is to be restored.
@@ -114,5 +116,5 @@ func (s *OperatorState) empty() bool {
 			return false
 		}
 	}
-	return len(s.Keyed) == 0
+	return len(s.Keyed) == 0 && !s.Coordinated
 }

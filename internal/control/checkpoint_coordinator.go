@@ -252,7 +252,7 @@ func (c *CheckpointCoordinator) acknowledged(e Acknowledged) {
 	}
 	if h, missing := c.refs.missing(e.Reused); missing {
 		c.discard(e.Checkpoint, "", c.refs.unknown(nil, e.New))
-		c.abort(p, ReasonBaseDiscarded, fmt.Errorf("%s names %q", c.tasks.name(e.Task.TaskID), h))
+		c.abort(p, ReasonReusedDiscarded, fmt.Errorf("%s names %q", c.tasks.name(e.Task.TaskID), h))
 		return
 	}
 	part := TaskSnapshot{Task: e.Task.TaskID, New: e.New, Reused: e.Reused, Payload: e.Payload}
@@ -378,11 +378,22 @@ func (c *CheckpointCoordinator) abort(p *pendingCheckpoint, reason FailureReason
 	c.do(Ended{Request: p.request, Checkpoint: p.id, Kind: p.kind, Err: failed})
 	c.history.fail(p, reason, err, c.at)
 	c.periodic.ended(c.at.Mono)
-	// A savepoint's failure is its owner's business; but one that was to drain the job has sent its last watermark.
-	if !p.kind.Forced() && c.failures.Failed(reason, p.id) || p.kind == DrainSavepoint && p.phase != preparing && !reason.ofJob() {
+	if c.failsJob(p, reason) {
 		c.do(FailJob{failed})
 	}
 	c.restoreIfSettled()
+}
+
+// failsJob counts a failure and reports whether it is one too many. A savepoint's failure is its owner's business; but one
+// that was to drain the job has sent its last watermark.
+func (c *CheckpointCoordinator) failsJob(p *pendingCheckpoint, reason FailureReason) bool {
+	switch {
+	case c.end != nil:
+		return false
+	case p.kind.Forced():
+		return p.kind == DrainSavepoint && p.phase != preparing && !reason.ofJob()
+	}
+	return c.failures.Failed(reason, p.id)
 }
 
 // abortAll aborts all that can be aborted, and what waits.

@@ -42,9 +42,9 @@ const (
 	ReasonDeclinedAlignmentLimit
 	// ReasonDeclinedInputEnd: an input ended before its barrier came.
 	ReasonDeclinedInputEnd
-	// ReasonBaseDiscarded: a task built on an earlier checkpoint that was discarded meanwhile. It hears of a newer one with
+	// ReasonReusedDiscarded: a task built on an earlier checkpoint that was discarded meanwhile. It hears of a newer one with
 	// the abort and builds on that next.
-	ReasonBaseDiscarded
+	ReasonReusedDiscarded
 	// ReasonCoordinatorShutdown: the job has ended.
 	ReasonCoordinatorShutdown
 	// ReasonCoordinatorSuspend: checkpoints are suspended, since the job does not run at present.
@@ -83,7 +83,7 @@ var reasonWords = [reasons][2]string{
 	ReasonDeclinedCancelBarrier:    {"declined_on_cancellation_barrier", "a task upstream gave the checkpoint up"},
 	ReasonDeclinedAlignmentLimit:   {"declined_alignment_limit_exceeded", "a task held back more data during its alignment than it may"},
 	ReasonDeclinedInputEnd:         {"declined_input_end_of_stream", "an input ended before its barrier came"},
-	ReasonBaseDiscarded:            {"base_discarded", "a task built on an earlier checkpoint that was discarded meanwhile"},
+	ReasonReusedDiscarded:          {"reused_state_discarded", "a task built on an earlier checkpoint that was discarded meanwhile"},
 	ReasonCoordinatorShutdown:      {"coordinator_shutdown", "the job has ended"},
 	ReasonCoordinatorSuspend:       {"coordinator_suspend", "checkpoints are suspended"},
 	ReasonJobFailure:               {"job_failure", "the job failed"},
