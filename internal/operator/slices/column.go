@@ -67,7 +67,11 @@ func (m *columns) make(n int, dense bool) (c column, err error) {
 	if dense {
 		size = int64(want)*int64(m.accs.Size) + int64(want)/8
 	}
-	if err = m.reserve(size); err != nil {
+	if err = m.reserve(size); err != nil && len(m.spare) > 0 { // of other sizes
+		m.forgetSpare()
+		err = m.reserve(size)
+	}
+	if err != nil {
 		return c, err
 	}
 	c = column{accs: m.accs.New(want), room: want, dense: dense}
@@ -91,6 +95,15 @@ func (m *columns) free(c *column) {
 	m.empty(c)
 	m.spare = append(m.spare, *c)
 	*c = column{}
+}
+
+// forgetSpare gives back the memory that is kept.
+func (m *columns) forgetSpare() {
+	for i := range m.spare {
+		m.release(m.bytes(&m.spare[i]))
+	}
+	clear(m.spare)
+	m.spare = m.spare[:0]
 }
 
 // empty removes all accumulators.

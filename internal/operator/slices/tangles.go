@@ -29,6 +29,7 @@ type tangle struct {
 
 func newTangles(o *driver) *tangles { return &tangles{o: o, at: map[uint32]int{}} }
 
+// tangled stands for a slice that is younger than any.
 const tangled = math.MaxInt64
 
 // ordered is how many of the ids, of elements that fell into the slice that starts at lo, are in order, up to the first that
@@ -36,6 +37,9 @@ const tangled = math.MaxInt64
 func (t *tangles) ordered(ids []uint32, lo int64) (int, error) {
 	if err := t.reach(t.o.keys.limit); err != nil {
 		return 0, err
+	}
+	if lo == tangled { // the last instant of all may be a slice of its own; tangles are right for any
+		return 0, nil
 	}
 	newest := t.newest
 	for i, id := range ids {
