@@ -40,7 +40,7 @@ type partWriter struct {
 	files               []string // written so far
 	number              int      // of the last file
 	chunk               *Chunk   // nil: none is open
-	file                vfs.Writer
+	file                *syncedFile
 	flushed             int64 // bytes of the chunk that are in the file
 	buf                 []byte
 	headers             hash.Hash // over the chunk's header and those of its blocks
@@ -140,7 +140,7 @@ func (p *partWriter) flush() error {
 			return err
 		}
 	}
-	if _, err := p.file.Write(p.buf); err != nil {
+	if err := p.file.write(p.buf); err != nil {
 		return err
 	}
 	p.flushed += int64(len(p.buf))
@@ -160,7 +160,7 @@ func (p *partWriter) create() error {
 			continue
 		}
 		if err == nil {
-			p.file = file
+			p.file = &syncedFile{file: file}
 			p.files = append(p.files, name)
 		}
 		return err
@@ -191,8 +191,7 @@ func (p *partWriter) closeFile() error {
 	if err != nil {
 		return err
 	}
-	err = p.file.Sync()
-	err = errors.Join(err, p.file.Close())
+	err = p.file.finish()
 	p.file = nil
 	return err
 }
@@ -208,7 +207,7 @@ func (p *partWriter) finish() error {
 // discard removes the files of a part that failed; what can't be removed stays as litter.
 func (p *partWriter) discard() {
 	if p.file != nil {
-		_ = p.file.Close()
+		_ = p.file.finish()
 	}
 	for _, name := range p.files {
 		_ = p.fs.Remove(name)
