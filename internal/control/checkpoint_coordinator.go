@@ -19,23 +19,24 @@ const MaxQueuedRequests = 1000
 // A part counts only if it comes from the execution of the task that the snapshot was triggered for. What late, unknown
 // or former executions send is discarded, except for handles that other snapshots refer to.
 type CheckpointCoordinator struct {
-	job       string
-	cfg       CheckpointConfig
-	tasks     checkpointTasks
-	store     *CompletedStore
-	refs      handleRefs
-	failures  FailureCount
-	history   checkpointHistory
-	pending   []*pendingCheckpoint // in the order of their ids
-	queue     []checkpointRequest  // waiting for their turn
-	periodic  periodicTimer
-	nextID    int64
-	timestamp int64       // of the last trigger
-	restart   *Restarting // waits for what is being stored
-	stopped   bool        // a savepoint that stops the job is complete
-	end       *JobEnd     // the job has ended
-	at        Instant
-	actions   []Action
+	job        string
+	cfg        CheckpointConfig
+	tasks      checkpointTasks
+	store      *CompletedStore
+	refs       handleRefs
+	failures   FailureCount
+	history    checkpointHistory
+	pending    []*pendingCheckpoint // in the order of their ids
+	queue      []checkpointRequest  // waiting for their turn
+	periodic   periodicTimer
+	nextID     int64
+	timestamp  int64          // of the last trigger
+	restart    *Restarting    // waits for what is being stored
+	stopped    bool           // a savepoint that stops the job is complete
+	savepoints map[int64]bool // those that are complete: what they name is not the job's any more
+	end        *JobEnd        // the job has ended
+	at         Instant
+	actions    []Action
 }
 
 // NewCheckpointCoordinator returns the coordinator of a job. All its tasks are TaskCreated in attempt 0. It fails if the
@@ -50,9 +51,10 @@ func NewCheckpointCoordinator(job string, cfg CheckpointConfig, vertices []Check
 	}
 	return &CheckpointCoordinator{
 		job: job, cfg: cfg, tasks: newCheckpointTasks(vertices), store: store, refs: handleRefs{}, nextID: 1,
-		failures: FailureCount{Tolerable: cfg.TolerableFailures},
-		history:  checkpointHistory{keep: cfg.History, running: map[int64]*CheckpointStatistics{}},
-		periodic: periodicTimer{interval: cfg.Interval.Nanoseconds(), pause: cfg.MinPause.Nanoseconds()},
+		savepoints: map[int64]bool{},
+		failures:   FailureCount{Tolerable: cfg.TolerableFailures},
+		history:    checkpointHistory{keep: cfg.History, running: map[int64]*CheckpointStatistics{}},
+		periodic:   periodicTimer{interval: cfg.Interval.Nanoseconds(), pause: cfg.MinPause.Nanoseconds()},
 	}, nil
 }
 
@@ -245,7 +247,8 @@ func (c *CheckpointCoordinator) acknowledged(e Acknowledged) {
 	}
 	p, number := c.find(e.Checkpoint), c.tasks.number(e.Task.TaskID)
 	if p == nil || number < 0 || !p.owes(number, e.Task.Attempt) {
-		if p == nil || number < 0 || !p.gave(number, e.Task.Attempt) { // else it came twice
+		cameTwice := p != nil && number >= 0 && p.gave(number, e.Task.Attempt) || c.savepoints[e.Checkpoint]
+		if !cameTwice {
 			c.discard(e.Checkpoint, "", c.refs.unknown(nil, e.New))
 		}
 		return
@@ -324,6 +327,9 @@ func (c *CheckpointCoordinator) stored(e Stored) {
 	c.periodic.ended(c.at.Mono)
 	c.history.complete(done)
 	c.stopped = c.stopped || done.Kind.Stops()
+	if done.Kept() {
+		c.savepoints[done.ID] = true
+	}
 	dropped := c.store.Add(done)
 	c.do(NotifyComplete{Checkpoint: done.ID, Kind: done.Kind, Timestamp: done.Timestamp, Tasks: c.tasks.running(Notified)})
 	c.do(Ended{Request: p.request, Checkpoint: done.ID, Kind: done.Kind, Location: done.Location})

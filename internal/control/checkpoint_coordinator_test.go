@@ -552,6 +552,18 @@ func TestSnapshotsOfOthersAreNeverDiscarded(t *testing.T) {
 	want(t, "discarded", len(r.discarded()), 11)
 }
 
+func TestSavepointsWithstandAcknowledgementsThatComeTwice(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.trigger(Savepoint)
+	r.ack(id, tasks()...)
+	r.ack(id, TaskID{0, 0})
+	r.take(Savepoint) // takes its place
+	r.ack(id, TaskID{0, 1})
+	r.step(ShutDown{JobFinished})
+	r.ack(id, TaskID{1, 1})
+	want(t, "discarded", r.discarded(), []Handle(nil))
+}
+
 func TestIDsAreNotUsedAgainAfterRecovery(t *testing.T) {
 	r := newRig(t, nil)
 	r.step(Recovered{NextID: 12})
