@@ -1,7 +1,6 @@
 package windowing
 
 import (
-	"errors"
 	"unsafe"
 
 	"github.com/flott-dev/flott/internal/frame"
@@ -27,7 +26,7 @@ type accumulators struct {
 func (c *accumulators) open(e *engine) (err error) {
 	c.e, c.typ = e, e.windows.namespace()
 	if e.merging != nil && c.k.Merge == nil {
-		return errors.New("windows that merge can't be folded: the accumulators of a fold can't be merged (use an aggregate)")
+		return errFold
 	}
 	c.inPlace = c.k.Acc.Layout == serde.Fixed
 	c.acc = c.k.Accs.New(2)

@@ -6,6 +6,7 @@ import (
 	"github.com/flott-dev/flott/internal/frame"
 	"github.com/flott-dev/flott/internal/operator"
 	"github.com/flott-dev/flott/internal/operator/windows"
+	"github.com/flott-dev/flott/serde"
 	"github.com/flott-dev/flott/window"
 )
 
@@ -34,7 +35,11 @@ func newAggregator(spec windows.Spec, b binding, k *windows.Incremental) *aggreg
 
 // folded are the contents of an incremental function that emits by emit.
 func folded(b *binding, in *frame.Type, k *windows.Incremental, emit func(w *view, acc unsafe.Pointer) error) contents {
-	if b.evict == nil {
+	switch {
+	case b.evict != nil:
+	case k.Acc.Layout == serde.Encoded:
+		return &logged{k: k, in: in, emit: emit}
+	default:
 		return &accumulators{k: k, emit: emit}
 	}
 	acc := k.Accs.New(1)

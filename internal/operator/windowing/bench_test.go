@@ -80,7 +80,7 @@ func benchWindows(b *testing.B, op operator.Operator, l load) {
 	i := int64(0)
 	step := func() {
 		for range n {
-			frame.Add(col, number{i * 7919 % l.keys, i}, i*1000/l.perSecond)
+			frame.Add(col, number{i * 7919 % l.keys, i / l.keys * 7919}, i*1000/l.perSecond)
 			i++
 		}
 		*r = col.Run()

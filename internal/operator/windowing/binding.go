@@ -55,7 +55,7 @@ func bind[T any, W window.Window](d Definition[T, W]) binding {
 		b.err = fmt.Errorf("make windows of type %T the namespace of state: %w", *new(W), err)
 		return b
 	}
-	b.windows = windowType{Key: key, maxes: maxes[W]}
+	b.windows = windowType{Key: key, plain: key.Direct && key.Width > 0, maxes: maxes[W]}
 	a, _ := d.assigner()
 	b.domain = a.Domain()
 	b.assign = []assignFunc{bindAssigner(&d)}

@@ -10,6 +10,7 @@ import (
 // to ask for max timestamps.
 type windowType struct {
 	*serde.Key
+	plain bool // Go memory is the canonical form
 	maxes func(dst []int64, p unsafe.Pointer, n int) []int64
 }
 
@@ -48,7 +49,7 @@ func (r *row) set(t *windowType, p unsafe.Pointer, n int) error {
 
 // canonical makes the canonical form of the row's windows. It is valid until the next one of this row.
 func (r *row) canonical(t *windowType) (err error) {
-	if t.Size != 0 && r.n != 0 {
+	if !t.plain && t.Size != 0 && r.n != 0 {
 		r.canon, err = t.Canon(serde.Column{P: r.p, N: r.n, Stride: t.Size}, &r.scratch)
 	}
 	return err
@@ -57,7 +58,10 @@ func (r *row) canonical(t *windowType) (err error) {
 // view is window i of the row.
 func (r *row) view(t *windowType, i int) view {
 	v := view{p: unsafe.Add(r.p, uintptr(i)*t.Size), max: r.maxes[i]}
-	if t.Size != 0 {
+	switch {
+	case t.plain:
+		v.b = unsafe.Slice((*byte)(v.p), t.Size)
+	case t.Size != 0:
 		v.b = r.canon.Bytes(i)
 	}
 	return v
