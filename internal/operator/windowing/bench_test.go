@@ -40,7 +40,7 @@ func BenchmarkWindows(b *testing.B) {
 	session := Definition[number, window.Time]{Assigner: window.Session(2 * time.Second)}
 	counts := Definition[number, window.Global]{Assigner: window.GlobalWindows(), Trigger: window.PurgingTrigger(window.CountTrigger(10))}
 	evicts := Definition[number, window.Time]{Assigner: window.Tumbling(10 * time.Second), Evictor: window.CountEvictor(5)}
-	few, many := load{10_000, 200_000}, load{1_000_000, 2_000_000}
+	few, many, sparse := load{10_000, 200_000}, load{1_000_000, 2_000_000}, load{1_000_000, 100_000}
 	for _, c := range []struct {
 		name string
 		op   func() operator.Operator
@@ -54,6 +54,8 @@ func BenchmarkWindows(b *testing.B) {
 		{"count sum", func() operator.Operator { return Aggregate(spec, counts, numberKernels[window.Global](b)) }, few},
 		{"tumbling process", func() operator.Operator { return process(tumbles) }, few},
 		{"tumbling process, 1M keys", func() operator.Operator { return process(tumbles) }, many},
+		{"sparse sum", func() operator.Operator { return Aggregate(spec, tumbles, k) }, sparse},
+		{"sparse process", func() operator.Operator { return process(tumbles) }, sparse},
 		{"sliding process", func() operator.Operator { return process(slides) }, few},
 		{"session process", func() operator.Operator { return process(session) }, load{100_000, 200_000}},
 		{"evicting process", func() operator.Operator { return process(evicts) }, few},
