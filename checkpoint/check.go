@@ -79,9 +79,9 @@ func (p *Part) owns(o *Operator) error {
 
 // selfContained checks that a savepoint's files lie in its folder.
 func (p *Part) selfContained() error {
-	for i := range p.Chunks {
-		if c := &p.Chunks[i]; strings.Contains(c.Path, "/") {
-			return fmt.Errorf("chunk file %q: all files of a savepoint must lie in its folder", c.Path)
+	for i := range p.chunks {
+		if c := &p.chunks[i]; strings.Contains(c.path, "/") {
+			return fmt.Errorf("chunk file %q: all files of a savepoint must lie in its folder", c.path)
 		}
 	}
 	return nil
@@ -100,7 +100,7 @@ func (p *Part) checkInfo() error {
 	if p.Subtask < 0 || p.Subtask >= keygroup.MaxParallelismLimit {
 		return fmt.Errorf("subtask %d does not exist", p.Subtask)
 	}
-	if p.Finished && len(p.Tables)+len(p.Lists)+len(p.Chunks) > 0 {
+	if p.Finished && len(p.Tables)+len(p.Lists)+len(p.chunks) > 0 {
 		return errors.New("a finished subtask has no state")
 	}
 	if _, err := keygroup.NewRange(p.FirstGroup, p.LastGroup); err != nil {
@@ -136,28 +136,28 @@ func (p *Part) checkInfo() error {
 
 func (p *Part) checkChunks() error {
 	items := make([]int64, len(p.Lists))
-	for i := range p.Chunks {
-		c := &p.Chunks[i]
-		if c.Path == "" && int64(len(c.Inline)) != c.Size {
-			return fmt.Errorf("chunk %d has %d bytes, not %d", i+1, len(c.Inline), c.Size)
+	for i := range p.chunks {
+		c := &p.chunks[i]
+		if c.path == "" && int64(len(c.inline)) != c.size {
+			return fmt.Errorf("chunk %d has %d bytes, not %d", i+1, len(c.inline), c.size)
 		}
-		if c.Path != "" && (c.Inline != nil || path.Clean(c.Path) != c.Path || c.Path == "." || c.Path == ".." || strings.HasSuffix(c.Path, "/..")) {
-			return fmt.Errorf("chunk %d: %q is not the path of a file", i+1, c.Path)
+		if c.path != "" && (c.inline != nil || path.Clean(c.path) != c.path || c.path == "." || c.path == ".." || strings.HasSuffix(c.path, "/..")) {
+			return fmt.Errorf("chunk %d: %q is not the path of a file", i+1, c.path)
 		}
 		size := int64(chunkHeader + digestBytes)
-		for j := range c.Sections {
-			s := &c.Sections[j]
+		for j := range c.sections {
+			s := &c.sections[j]
 			n, err := p.checkSection(s)
 			if err != nil {
 				return fmt.Errorf("chunk %d, section %d: %w", i+1, j+1, err)
 			}
-			if l := s.Index - len(p.Tables); l >= 0 {
-				items[l] += s.Rows
+			if l := s.index - len(p.Tables); l >= 0 {
+				items[l] += s.rows
 			}
 			size += n
 		}
-		if size != c.Size {
-			return fmt.Errorf("chunk %d has %d bytes, but its sections make %d", i+1, c.Size, size)
+		if size != c.size {
+			return fmt.Errorf("chunk %d has %d bytes, but its sections make %d", i+1, c.size, size)
 		}
 	}
 	for i, n := range items {
@@ -172,24 +172,24 @@ func (p *Part) checkChunks() error {
 const maxChunk = 1 << 50
 
 // checkSection gives the bytes of a section.
-func (p *Part) checkSection(s *Section) (size int64, err error) {
+func (p *Part) checkSection(s *section) (size int64, err error) {
 	first, last := p.FirstGroup, p.LastGroup
 	switch {
-	case s.Index < 0 || s.Index >= len(p.Tables)+len(p.Lists):
-		return 0, fmt.Errorf("there is no table or list %d", s.Index)
-	case s.Index >= len(p.Tables):
+	case s.index < 0 || s.index >= len(p.Tables)+len(p.Lists):
+		return 0, fmt.Errorf("there is no table or list %d", s.index)
+	case s.index >= len(p.Tables):
 		first, last = 0, 0
 	}
-	if s.Rows < 1 || s.Rows > maxChunk {
-		return 0, fmt.Errorf("%d rows", s.Rows)
+	if s.rows < 1 || s.rows > maxChunk {
+		return 0, fmt.Errorf("%d rows", s.rows)
 	}
 	before := -1
-	for _, g := range s.Groups {
-		if g.Group <= before || g.Group < first || g.Group > last || g.Bytes < blockHeader || g.Bytes > maxChunk {
-			return 0, fmt.Errorf("%d bytes of key group %d after group %d, in %d ... %d", g.Bytes, g.Group, before, first, last)
+	for _, g := range s.groups {
+		if g.group <= before || g.group < first || g.group > last || g.bytes < blockHeader || g.bytes > maxChunk {
+			return 0, fmt.Errorf("%d bytes of key group %d after group %d, in %d ... %d", g.bytes, g.group, before, first, last)
 		}
-		before = g.Group
-		if size += g.Bytes; size > maxChunk {
+		before = g.group
+		if size += g.bytes; size > maxChunk {
 			return 0, fmt.Errorf("more than %d bytes", int64(maxChunk))
 		}
 	}

@@ -19,7 +19,7 @@ const readBytes = 256 << 10
 
 // chunkReader reads one chunk. What it gives was checked.
 type chunkReader struct {
-	chunk *Chunk
+	chunk *chunk
 	name  string // in errors
 	r     io.ReaderAt
 	close func() error
@@ -28,12 +28,12 @@ type chunkReader struct {
 }
 
 // openChunk opens a chunk and checks that it is the one that the manifest means.
-func openChunk(f vfs.FS, folder string, c *Chunk) (*chunkReader, error) {
+func openChunk(f vfs.FS, folder string, c *chunk) (*chunkReader, error) {
 	r := &chunkReader{chunk: c, crc: crc32.MakeTable(crc32.Castagnoli)}
-	size := int64(len(c.Inline))
-	if c.Path == "" {
+	size := int64(len(c.inline))
+	if c.path == "" {
 		r.name = "in the manifest of " + folder
-		r.r, r.close = bytes.NewReader(c.Inline), func() error { return nil }
+		r.r, r.close = bytes.NewReader(c.inline), func() error { return nil }
 	} else {
 		r.name = c.file(folder)
 		file, err := f.Open(r.name)
@@ -72,15 +72,15 @@ func (r *chunkReader) identify(size int64) error {
 	if v := binary.LittleEndian.Uint32(header[4:]); v != ChunkVersion {
 		return &VersionError{File: r.name, Format: "chunk", Version: v, Known: ChunkVersion}
 	}
-	if size != r.chunk.Size {
-		return r.damaged("it has %d bytes and should have %d", size, r.chunk.Size)
+	if size != r.chunk.size {
+		return r.damaged("it has %d bytes and should have %d", size, r.chunk.size)
 	}
-	var digest Digest
-	if err := r.readAt(digest[:], size-int64(digestBytes)); err != nil {
+	var d digest
+	if err := r.readAt(d[:], size-int64(digestBytes)); err != nil {
 		return err
 	}
-	if digest != r.chunk.Digest {
-		return r.damaged("its digest is %x, but the manifest means the chunk with digest %x", digest, r.chunk.Digest)
+	if d != r.chunk.digest {
+		return r.damaged("its digest is %x, but the manifest means the chunk with digest %x", d, r.chunk.digest)
 	}
 	return nil
 }
@@ -108,21 +108,21 @@ type block struct {
 
 // blocks calls f for each block of a section that has a group in first ... last, in order; at is where the section begins.
 // It stops when f returns false or an error.
-func (r *chunkReader) blocks(s *Section, at int64, first, last int, f func(*block) (bool, error)) error {
-	for i := 0; i < len(s.Groups); {
-		if g := &s.Groups[i]; g.Group < first || g.Group > last {
-			at += g.Bytes
+func (r *chunkReader) blocks(s *section, at int64, first, last int, f func(*block) (bool, error)) error {
+	for i := 0; i < len(s.groups); {
+		if g := &s.groups[i]; g.group < first || g.group > last {
+			at += g.bytes
 			i++
 			continue
 		}
 		from, end := i, at
-		for i < len(s.Groups) && s.Groups[i].Group <= last {
-			end += s.Groups[i].Bytes
+		for i < len(s.groups) && s.groups[i].group <= last {
+			end += s.groups[i].bytes
 			i++
 		}
 		w := window{r: r, at: at, end: end}
-		for _, g := range s.Groups[from:i] {
-			if more, err := w.group(s.Index, g, f); err != nil || !more {
+		for _, g := range s.groups[from:i] {
+			if more, err := w.group(s.index, g, f); err != nil || !more {
 				return err
 			}
 		}
@@ -139,8 +139,8 @@ type window struct {
 }
 
 // group gives the blocks of one key group.
-func (w *window) group(index int, g GroupBytes, f func(*block) (bool, error)) (more bool, err error) {
-	left := g.Bytes
+func (w *window) group(index int, g groupBytes, f func(*block) (bool, error)) (more bool, err error) {
+	left := g.bytes
 	for left > 0 {
 		at := w.at - int64(len(w.b))
 		b, err := w.block(left)
@@ -149,9 +149,9 @@ func (w *window) group(index int, g GroupBytes, f func(*block) (bool, error)) (m
 		}
 		left -= int64(blockHeader + len(b.payload))
 		b.at = at
-		if got := int(binary.LittleEndian.Uint16(b.header[12:])); got != index || b.group != g.Group {
+		if got := int(binary.LittleEndian.Uint16(b.header[12:])); got != index || b.group != g.group {
 			return false, w.r.damaged("the block at byte %d is of table %d, key group %d, where table %d, key group %d should be",
-				at, got, b.group, index, g.Group)
+				at, got, b.group, index, g.group)
 		}
 		if more, err := f(&b); err != nil || !more {
 			return false, err
@@ -211,40 +211,40 @@ func (w *window) fill(n int) error {
 
 // verify reads the whole chunk and checks every byte of it.
 func (r *chunkReader) verify() error {
-	digest := sha256.New()
+	headers := sha256.New()
 	var header [chunkHeader]byte
 	if err := r.readAt(header[:], 0); err != nil {
 		return err
 	}
-	digest.Write(header[:])
+	headers.Write(header[:])
 	at := int64(chunkHeader)
-	for i := range r.chunk.Sections {
-		s := &r.chunk.Sections[i]
+	for i := range r.chunk.sections {
+		s := &r.chunk.sections[i]
 		rows := int64(0)
 		err := r.blocks(s, at, 0, math.MaxInt, func(b *block) (bool, error) {
-			digest.Write(b.header)
+			headers.Write(b.header)
 			rows += int64(b.rows)
 			return true, nil
 		})
 		if err != nil {
 			return err
 		}
-		if rows != s.Rows {
-			return r.damaged("section %d has %d rows and should have %d", i+1, rows, s.Rows)
+		if rows != s.rows {
+			return r.damaged("section %d has %d rows and should have %d", i+1, rows, s.rows)
 		}
 		at += s.bytes()
 	}
-	if got := digest.Sum(nil); !bytes.Equal(got[:digestBytes], r.chunk.Digest[:]) {
-		return r.damaged("the digest of its blocks is %x and should be %x", got[:digestBytes], r.chunk.Digest)
+	if got := headers.Sum(nil); !bytes.Equal(got[:digestBytes], r.chunk.digest[:]) {
+		return r.damaged("the digest of its blocks is %x and should be %x", got[:digestBytes], r.chunk.digest)
 	}
 	return nil
 }
 
 // bytes is what the section takes.
-func (s *Section) bytes() int64 {
+func (s *section) bytes() int64 {
 	n := int64(0)
-	for _, g := range s.Groups {
-		n += g.Bytes
+	for _, g := range s.groups {
+		n += g.bytes
 	}
 	return n
 }

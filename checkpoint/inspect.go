@@ -66,10 +66,10 @@ func (o *Operator) Lists() []ListSummary {
 
 // holds gives the rows and bytes of a table or list of the part.
 func (p *Part) holds(index int) (rows, size int64) {
-	for i := range p.Chunks {
-		for j := range p.Chunks[i].Sections {
-			if s := &p.Chunks[i].Sections[j]; s.Index == index {
-				rows += s.Rows
+	for i := range p.chunks {
+		for j := range p.chunks[i].sections {
+			if s := &p.chunks[i].sections[j]; s.index == index {
+				rows += s.rows
 				size += s.bytes()
 			}
 		}
@@ -91,15 +91,16 @@ func (m *Manifest) Bytes() int64 {
 // Bytes is the size of all chunks of the part.
 func (p *Part) Bytes() int64 {
 	n := int64(0)
-	for i := range p.Chunks {
-		n += p.Chunks[i].Size
+	for i := range p.chunks {
+		n += p.chunks[i].size
 	}
 	return n
 }
 
 // Read gives all that the snapshot holds of an operator, given by id or UID: all rows of its tables, and its lists with the
-// items of all subtasks (broadcast lists: of one). It is Restore for a single subtask. It needs nothing of the program that
-// took the snapshot.
+// items of all subtasks (broadcast lists: of one). It is Restore for a single subtask, needs nothing of the program that took
+// the snapshot, and is what tools call; AppendKeyJSON and AppendJSON show what rows and items hold. A nil file system is the
+// machine's.
 func (m *Manifest) Read(f vfs.FS, operator string) (statebackend.Restored, []List, error) {
 	o := m.Operator(operator)
 	if o == nil {
@@ -131,13 +132,13 @@ func (m *Manifest) Match(program []string, allowNonRestored bool) (dropped []*Op
 }
 
 // Verify reads every byte of the snapshot and checks it. The error joins one *DamagedError for each file that is not what was
-// written; errors of the disk are given as they are.
+// written; errors of the disk are given as they are. A nil file system is the machine's.
 func (m *Manifest) Verify(f vfs.FS) error {
 	var all []error
 	for i := range m.Operators {
 		for _, p := range m.Operators[i].Parts {
-			for j := range p.Chunks {
-				if err := verifyChunk(f, m.Folder, &p.Chunks[j]); err != nil {
+			for j := range p.chunks {
+				if err := verifyChunk(f, m.Folder, &p.chunks[j]); err != nil {
 					all = append(all, err)
 				}
 			}
@@ -149,8 +150,8 @@ func (m *Manifest) Verify(f vfs.FS) error {
 	return nil
 }
 
-func verifyChunk(f vfs.FS, folder string, c *Chunk) error {
-	r, err := openChunk(f, folder, c)
+func verifyChunk(f vfs.FS, folder string, c *chunk) error {
+	r, err := openChunk(diskIfNil(f), folder, c)
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,8 @@ type Manifest struct {
 	// Folder is where the snapshot lies; the paths of its chunks start there. It is not written: Load sets it.
 	Folder string
 	// ID is the number of the checkpoint. Savepoints are counted with the checkpoints of their job.
-	ID   int64
+	ID int64
+	// Kind says whose the snapshot is.
 	Kind Kind
 	// JobID and JobName are those of the job that took the snapshot.
 	JobID, JobName string

@@ -142,8 +142,9 @@ func decodeOperator(d *decoder) Operator {
 
 // Load reads the manifest of a snapshot: location is its folder or the manifest in it. A damaged file is a *DamagedError, one
 // of a newer format a *VersionError, a folder without a manifest an error that wraps fs.ErrNotExist: no snapshot was
-// completed there.
+// completed there. A nil file system is the machine's.
 func Load(f vfs.FS, location string) (*Manifest, error) {
+	f = diskIfNil(f)
 	folder, file := path.Clean(location), path.Clean(location)
 	if path.Base(file) == ManifestName {
 		folder = path.Dir(file)

@@ -21,8 +21,8 @@ type Part struct {
 	// Tables are the tables, Lists the lists of which the chunks hold rows and items.
 	Tables []statebackend.TableInfo
 	Lists  []ListInfo
-	// Chunks hold the rows and items, in order.
-	Chunks []Chunk
+	// chunks hold the rows and items, in the order of tables and lists.
+	chunks []chunk
 }
 
 // ListInfo says what the items of a list are.
@@ -35,49 +35,45 @@ type ListInfo struct {
 	Items int64
 }
 
-// Chunk is a piece of a part: a file of its own, or bytes inside the manifest.
-type Chunk struct {
-	// Path is the file, slash-separated, seen from the snapshot's folder: a name, or a path to an earlier checkpoint's file
+// chunk is a piece of a part: a file of its own, or bytes inside the manifest.
+type chunk struct {
+	// path is the file, slash-separated, seen from the snapshot's folder: a name, or a path to an earlier checkpoint's file
 	// ("../chk-3/..."). Empty for a chunk that lies in the manifest.
-	Path string
-	// Inline is the chunk itself if it lies in the manifest.
-	Inline []byte
-	// Size is the number of bytes.
-	Size int64
-	// Digest names the contents: a file with another one is not the one that was written.
-	Digest Digest
-	// Sections are the parts of tables and lists in the chunk, in the order of their bytes.
-	Sections []Section
+	path string
+	// inline is the chunk itself if it lies in the manifest.
+	inline []byte
+	size   int64
+	// digest names the contents: a file with another one is not the one that was written.
+	digest   digest
+	sections []section
 }
 
-// Digest names the contents of a chunk: two chunks with one digest are equal.
-type Digest [16]byte
+// digest names the contents of a chunk.
+type digest [16]byte
 
-// Section is consecutive rows of one table, or items of one list, in a chunk.
-type Section struct {
-	// Index is the table's place in Part.Tables or, from len(Part.Tables) on, the list's in Part.Lists.
-	Index int
-	// Rows is the number of rows or items.
-	Rows int64
-	// Groups are the key groups with rows, in rising order, and how many bytes each takes. A list has group 0 only.
-	Groups []GroupBytes
+// section is consecutive rows of one table, or items of one list, in a chunk. They lie one behind the other.
+type section struct {
+	// index is the table's place in Part.Tables or, from len(Part.Tables) on, the list's in Part.Lists.
+	index int
+	// rows is the number of rows or items.
+	rows int64
+	// groups are the key groups with rows, in rising order. A list has group 0 only.
+	groups []groupBytes
 }
 
-// GroupBytes is how many bytes of a section are one key group's.
-type GroupBytes struct {
-	// Group is the key group.
-	Group int
-	// Bytes is what its rows take in the chunk, checksums included.
-	Bytes int64
+// groupBytes is how many bytes of a section are the blocks of one key group.
+type groupBytes struct {
+	group int
+	bytes int64
 }
 
 // Files are the files that the part needs, as paths: those that lie in the folder of its snapshot, and those of earlier
 // checkpoints.
 func (p *Part) Files(folder string) (own, earlier []string) {
-	for i := range p.Chunks {
-		switch c := &p.Chunks[i]; {
-		case c.Path == "":
-		case strings.Contains(c.Path, "/"):
+	for i := range p.chunks {
+		switch c := &p.chunks[i]; {
+		case c.path == "":
+		case strings.Contains(c.path, "/"):
 			earlier = append(earlier, c.file(folder))
 		default:
 			own = append(own, c.file(folder))
@@ -87,9 +83,9 @@ func (p *Part) Files(folder string) (own, earlier []string) {
 }
 
 // file is the path of the chunk's file.
-func (c *Chunk) file(folder string) string {
-	if path.IsAbs(c.Path) {
-		return c.Path
+func (c *chunk) file(folder string) string {
+	if path.IsAbs(c.path) {
+		return c.path
 	}
-	return path.Join(folder, c.Path)
+	return path.Join(folder, c.path)
 }

@@ -7,12 +7,12 @@ import (
 	"github.com/flott-dev/flott/statebackend"
 )
 
-// PartVersion is the version of the encoding of parts, which manifests use as well.
-const PartVersion = 1
+// partVersion is the version of the encoding of parts, which manifests use as well.
+const partVersion = 1
 
 // Encode gives the bytes of the part, as DecodePart reads them.
 func (p *Part) Encode() []byte {
-	e := newEncoder([]byte{PartVersion})
+	e := newEncoder([]byte{partVersion})
 	p.encode(e)
 	return e.b
 }
@@ -22,8 +22,8 @@ func DecodePart(b []byte) (*Part, error) {
 	if len(b) == 0 {
 		return nil, fmt.Errorf("decode part of a snapshot: %w", errCut)
 	}
-	if b[0] != PartVersion {
-		return nil, fmt.Errorf("decode part of a snapshot: its version is %d and this program reads version %d", b[0], PartVersion)
+	if b[0] != partVersion {
+		return nil, fmt.Errorf("decode part of a snapshot: its version is %d and this program reads version %d", b[0], partVersion)
 	}
 	d := newDecoder(b[1:])
 	p := decodePart(d)
@@ -54,9 +54,9 @@ func (p *Part) encode(e *encoder) {
 		e.schema(l.Schema)
 		e.uint(uint64(l.Items))
 	}
-	e.uint(uint64(len(p.Chunks)))
-	for i := range p.Chunks {
-		p.Chunks[i].encode(e)
+	e.uint(uint64(len(p.chunks)))
+	for i := range p.chunks {
+		p.chunks[i].encode(e)
 	}
 }
 
@@ -74,7 +74,7 @@ func decodePart(d *decoder) *Part {
 		})
 	}
 	for range d.items(3 + digestBytes) {
-		p.Chunks = append(p.Chunks, decodeChunk(d))
+		p.chunks = append(p.chunks, decodeChunk(d))
 	}
 	return p
 }
@@ -123,60 +123,60 @@ func decodeTable(d *decoder) statebackend.TableInfo {
 	return t
 }
 
-func (c *Chunk) encode(e *encoder) {
-	e.bool(c.Path != "")
-	if c.Path != "" {
-		e.uint(uint64(len(c.Path)))
-		e.raw([]byte(c.Path))
-		e.uint(uint64(c.Size))
+func (c *chunk) encode(e *encoder) {
+	e.bool(c.path != "")
+	if c.path != "" {
+		e.uint(uint64(len(c.path)))
+		e.raw([]byte(c.path))
+		e.uint(uint64(c.size))
 	} else {
-		e.bytes(c.Inline)
+		e.bytes(c.inline)
 	}
-	e.raw(c.Digest[:])
-	e.uint(uint64(len(c.Sections)))
-	for i := range c.Sections {
-		s := &c.Sections[i]
-		e.uint(uint64(s.Index))
-		e.uint(uint64(s.Rows))
-		e.uint(uint64(len(s.Groups)))
+	e.raw(c.digest[:])
+	e.uint(uint64(len(c.sections)))
+	for i := range c.sections {
+		s := &c.sections[i]
+		e.uint(uint64(s.index))
+		e.uint(uint64(s.rows))
+		e.uint(uint64(len(s.groups)))
 		before := -1
-		for _, g := range s.Groups {
-			e.uint(uint64(g.Group - before - 1))
-			e.uint(uint64(g.Bytes))
-			before = g.Group
+		for _, g := range s.groups {
+			e.uint(uint64(g.group - before - 1))
+			e.uint(uint64(g.bytes))
+			before = g.group
 		}
 	}
 }
 
-func decodeChunk(d *decoder) Chunk {
-	var c Chunk
+func decodeChunk(d *decoder) chunk {
+	var c chunk
 	if d.bool() {
-		c.Path = string(d.take(d.uint()))
-		c.Size = int64(d.number(maxChunk))
-		if c.Path == "" {
+		c.path = string(d.take(d.uint()))
+		c.size = int64(d.number(maxChunk))
+		if c.path == "" {
 			d.fail(fmt.Errorf("a chunk without a path"))
 		}
 	} else {
-		c.Inline = d.bytes()
-		c.Size = int64(len(c.Inline))
+		c.inline = d.bytes()
+		c.size = int64(len(c.inline))
 	}
-	copy(c.Digest[:], d.take(uint64(digestBytes)))
+	copy(c.digest[:], d.take(uint64(digestBytes)))
 	for range d.items(3) {
-		c.Sections = append(c.Sections, decodeSection(d))
+		c.sections = append(c.sections, decodeSection(d))
 	}
 	return c
 }
 
-func decodeSection(d *decoder) Section {
-	s := Section{Index: d.number(1 << 16), Rows: int64(d.number(maxRows))}
+func decodeSection(d *decoder) section {
+	s := section{index: d.number(1 << 16), rows: int64(d.number(maxRows))}
 	n := d.count(2)
 	if n > 0 {
-		s.Groups = make([]GroupBytes, 0, n)
+		s.groups = make([]groupBytes, 0, n)
 	}
 	group := -1
 	for range n {
 		group += d.number(keygroup.MaxParallelismLimit) + 1
-		s.Groups = append(s.Groups, GroupBytes{Group: group, Bytes: int64(d.number(maxChunk))})
+		s.groups = append(s.groups, groupBytes{group: group, bytes: int64(d.number(maxChunk))})
 	}
 	return s
 }

@@ -26,7 +26,7 @@ const (
 	blockHeader = 16 // checksum, bytes, rows, index, group
 	blockTarget = 64 << 10
 	flushBytes  = 256 << 10
-	digestBytes = len(Digest{})
+	digestBytes = len(digest{})
 )
 
 // partWriter writes one part: rows gather in a block, blocks in a buffer, buffers in a file, files in the part.
@@ -39,14 +39,14 @@ type partWriter struct {
 	part                *Part
 	files               []string // written so far
 	number              int      // of the last file
-	chunk               *Chunk   // nil: none is open
+	chunk               *chunk   // nil: none is open
 	file                *syncedFile
 	flushed             int64 // bytes of the chunk that are in the file
 	buf                 []byte
 	headers             hash.Hash // over the chunk's header and those of its blocks
 	crc                 *crc32.Table
 	index, group        int     // of the open section; group is -1 before its first row
-	section             Section // the open section
+	section             section // the open section
 	open                bool    // a block is open
 	blockAt, blockCount int
 	last                lastKey
@@ -58,7 +58,7 @@ func (p *partWriter) size() int64 { return p.flushed + int64(len(p.buf)) }
 // begin begins a section.
 func (p *partWriter) begin(index int) {
 	p.index, p.group = index, -1
-	p.section = Section{Index: index}
+	p.section = section{index: index}
 }
 
 // end ends a section; one without rows leaves nothing.
@@ -67,16 +67,16 @@ func (p *partWriter) end() error {
 		return err
 	}
 	if p.section.Rows > 0 {
-		p.chunk.Sections = append(p.chunk.Sections, p.section)
+		p.chunk.sections = append(p.chunk.sections, p.section)
 	}
-	p.section = Section{}
+	p.section = section{}
 	return nil
 }
 
 // openBlock begins a block of the section's group, and a chunk if none is open.
 func (p *partWriter) openBlock() {
 	if p.chunk == nil {
-		p.chunk = &Chunk{}
+		p.chunk = &chunk{}
 		p.flushed = 0
 		p.buf = append(p.buf[:0], chunkMagic...)
 		p.buf = binary.LittleEndian.AppendUint32(p.buf, ChunkVersion)
@@ -119,11 +119,11 @@ func (p *partWriter) seal() error {
 	binary.LittleEndian.PutUint32(block, crc32.Update(0, p.crc, block[4:]))
 	p.headers.Write(block[:blockHeader])
 	s := &p.section
-	s.Rows += int64(p.blockCount)
-	if n := len(s.Groups); n == 0 || s.Groups[n-1].Group != p.group {
-		s.Groups = append(s.Groups, GroupBytes{Group: p.group})
+	s.rows += int64(p.blockCount)
+	if n := len(s.groups); n == 0 || s.groups[n-1].group != p.group {
+		s.groups = append(s.groups, groupBytes{group: p.group})
 	}
-	s.Groups[len(s.Groups)-1].Bytes += int64(len(block))
+	s.groups[len(s.groups)-1].bytes += int64(len(block))
 	if len(p.buf) < max(flushBytes, p.inlineBytes+1) {
 		return nil
 	}
@@ -153,8 +153,8 @@ func (p *partWriter) flush() error {
 func (p *partWriter) create() error {
 	for {
 		p.number++
-		p.chunk.Path = fmt.Sprintf("%s-%d-%d%s", p.operator, p.part.Subtask, p.number, chunkSuffix)
-		name := path.Join(p.folder, p.chunk.Path)
+		p.chunk.path = fmt.Sprintf("%s-%d-%d%s", p.operator, p.part.Subtask, p.number, chunkSuffix)
+		name := path.Join(p.folder, p.chunk.path)
 		file, err := p.fs.Create(name, vfs.Exclusive)
 		if errors.Is(err, fs.ErrExist) {
 			continue
@@ -172,15 +172,15 @@ func (p *partWriter) endChunk() error {
 	if err := p.end(); err != nil || p.chunk == nil {
 		return err
 	}
-	copy(p.chunk.Digest[:], p.headers.Sum(nil))
-	p.buf = append(p.buf, p.chunk.Digest[:]...)
-	p.chunk.Size = p.size()
+	copy(p.chunk.digest[:], p.headers.Sum(nil))
+	p.buf = append(p.buf, p.chunk.digest[:]...)
+	p.chunk.size = p.size()
 	if p.file == nil && len(p.buf) <= p.inlineBytes {
-		p.chunk.Inline = append([]byte(nil), p.buf...)
+		p.chunk.inline = append([]byte(nil), p.buf...)
 	} else if err := p.closeFile(); err != nil {
 		return err
 	}
-	p.part.Chunks = append(p.part.Chunks, *p.chunk)
+	p.part.chunks = append(p.part.chunks, *p.chunk)
 	p.chunk = nil
 	return nil
 }

@@ -135,19 +135,19 @@ func (r *restoredOperator) lists(subtask, parallelism int) ([]List, error) {
 // items appends the items of a range.
 func (r *restoredOperator) items(dst [][]byte, items itemRange) ([][]byte, error) {
 	seen := int64(0)
-	for i := range items.part.Chunks {
-		c := &items.part.Chunks[i]
+	for i := range items.part.chunks {
+		c := &items.part.chunks[i]
 		at := int64(chunkHeader)
-		for j := range c.Sections {
-			s := &c.Sections[j]
-			if s.Index == len(items.part.Tables)+items.index {
-				if seen < items.to && seen+s.Rows > items.from {
+		for j := range c.sections {
+			s := &c.sections[j]
+			if s.index == len(items.part.Tables)+items.index {
+				if seen < items.to && seen+s.rows > items.from {
 					var err error
 					if dst, err = r.section(dst, c, s, at, items.from-seen, items.to-seen); err != nil {
 						return nil, err
 					}
 				}
-				seen += s.Rows
+				seen += s.rows
 			}
 			at += s.bytes()
 		}
@@ -156,7 +156,7 @@ func (r *restoredOperator) items(dst [][]byte, items itemRange) ([][]byte, error
 }
 
 // section appends items [from, to) of a section, which begins at byte at of the chunk.
-func (r *restoredOperator) section(dst [][]byte, c *Chunk, s *Section, at, from, to int64) (_ [][]byte, err error) {
+func (r *restoredOperator) section(dst [][]byte, c *chunk, s *section, at, from, to int64) (_ [][]byte, err error) {
 	reader, err := openChunk(r.fs, r.folder, c)
 	if err != nil {
 		return nil, err
@@ -184,8 +184,8 @@ func (r *restoredOperator) section(dst [][]byte, c *Chunk, s *Section, at, from,
 		}
 		return n < to, nil
 	})
-	if err == nil && n < min(to, s.Rows) {
-		err = reader.damaged("a list has %d items and should have %d", n, s.Rows)
+	if err == nil && n < min(to, s.rows) {
+		err = reader.damaged("a list has %d items and should have %d", n, s.rows)
 	}
 	return dst, err
 }

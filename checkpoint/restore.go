@@ -19,7 +19,7 @@ import (
 // Rows are read when they are asked for, from the parts that overlap the subtask's key groups only, and each table may be
 // read several times, by one goroutine at a time. Lists are read here; those that have no items for the subtask are among
 // them, without items. Another max parallelism than the snapshot's is an error for operators with tables, as the keys would
-// belong to other key groups.
+// belong to other key groups. A nil file system is the machine's.
 func (m *Manifest) Restore(f vfs.FS, operator string, subtask, parallelism, maxParallelism int) (restored statebackend.Restored, lists []List, err error) {
 	o := m.Operator(operator)
 	if o == nil {
@@ -44,7 +44,7 @@ func (o *Operator) label() string {
 }
 
 func (m *Manifest) restore(f vfs.FS, o *Operator, subtask, parallelism, maxParallelism int) (*restoredOperator, error) {
-	r := &restoredOperator{fs: f, folder: m.Folder, operator: o, seed: m.HashSeed, tables: map[string]int{}}
+	r := &restoredOperator{fs: diskIfNil(f), folder: m.Folder, operator: o, seed: m.HashSeed, tables: map[string]int{}}
 	for _, p := range o.Parts {
 		if err := r.add(p); err != nil {
 			return nil, err
@@ -155,8 +155,8 @@ func (t *tableReader) read(name string) error {
 		if index < 0 {
 			continue
 		}
-		for i := range p.Chunks {
-			if err := t.chunk(&p.Chunks[i], index); err != nil || t.done {
+		for i := range p.chunks {
+			if err := t.chunk(&p.chunks[i], index); err != nil || t.done {
 				return err
 			}
 		}
@@ -165,7 +165,7 @@ func (t *tableReader) read(name string) error {
 }
 
 // chunk reads the rows of the table in a chunk. It opens the chunk only if it has some.
-func (t *tableReader) chunk(c *Chunk, index int) (err error) {
+func (t *tableReader) chunk(c *chunk, index int) (err error) {
 	var reader *chunkReader
 	defer func() {
 		if reader != nil {
@@ -173,9 +173,9 @@ func (t *tableReader) chunk(c *Chunk, index int) (err error) {
 		}
 	}()
 	at := int64(chunkHeader)
-	for i := range c.Sections {
-		s := &c.Sections[i]
-		if s.Index == index && s.overlaps(t.r.groups) {
+	for i := range c.sections {
+		s := &c.sections[i]
+		if s.index == index && s.overlaps(t.r.groups) {
 			if reader == nil {
 				if reader, err = openChunk(t.r.fs, t.r.folder, c); err != nil {
 					return err
@@ -194,8 +194,8 @@ func (t *tableReader) chunk(c *Chunk, index int) (err error) {
 }
 
 // overlaps says whether the section has rows of the groups.
-func (s *Section) overlaps(groups keygroup.Range) bool {
-	return slices.ContainsFunc(s.Groups, func(g GroupBytes) bool { return groups.Contains(g.Group) })
+func (s *section) overlaps(groups keygroup.Range) bool {
+	return slices.ContainsFunc(s.groups, func(g groupBytes) bool { return groups.Contains(g.group) })
 }
 
 // block gives the rows of a block.
