@@ -66,7 +66,7 @@ func (p *partWriter) end() error {
 	if err := p.seal(); err != nil {
 		return err
 	}
-	if p.section.Rows > 0 {
+	if p.section.rows > 0 {
 		p.chunk.sections = append(p.chunk.sections, p.section)
 	}
 	p.section = section{}
