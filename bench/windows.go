@@ -127,6 +127,7 @@ func slidingMax(_ context.Context, o options) (*pair, error) {
 	return p, nil
 }
 
+// session counts per session. The watermark is a ms behind, so that an event at the very end of a session still finds it.
 func session(gap int64) func(context.Context, options) (*pair, error) {
 	return func(_ context.Context, o options) (*pair, error) {
 		keys := max(1, 100_000/o.shrink)
@@ -138,7 +139,7 @@ func session(gap int64) func(context.Context, options) (*pair, error) {
 			}
 			return sum
 		}, func(env *stream.Env) *stream.Stream[windowed] {
-			return stamped(env, es, 0).KeyBy(byKey).Window(window.Session(time.Duration(gap) * time.Millisecond)).
+			return stamped(env, es, time.Millisecond).KeyBy(byKey).Window(window.Session(time.Duration(gap) * time.Millisecond)).
 				Aggregate(agg.Count[loops.Event]())
 		}), nil
 	}
