@@ -39,6 +39,9 @@ type Scope struct {
 	// RunLen is how many elements a source should emit in one Poll: it adapts so that the chain needs about a
 	// millisecond for them.
 	RunLen int
+	// FinalCheckpoint says that checkpoints are taken and one more follows the end of the input, with the state that
+	// operators have then. Who commits with checkpoints (CheckpointListener) commits with that one, not at the end itself.
+	FinalCheckpoint bool
 
 	Subtask, Parallelism, Attempt int
 	JobName                       string
@@ -80,4 +83,6 @@ type Runtime struct {
 	ToCoordinator func(event []byte)
 	// Host backs the user's process.Runtime.
 	Host process.Host
+
+	functions functions
 }
