@@ -124,7 +124,7 @@ func (c *logged) add(_ int, r *frame.Run, i int) (bool, error) {
 		h.Pending++
 		return !fresh, c.pending.Append(i, r.At(i))
 	}
-	if err := c.read(i, h, c.acc); err == nil {
+	if err = c.read(i, h, c.acc); err == nil {
 		c.k.Add(c.acc, fresh, r, i)
 		err = c.write(i, h)
 	}
