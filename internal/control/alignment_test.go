@@ -208,6 +208,16 @@ func TestSavepointsStayAligned(t *testing.T) {
 	)
 }
 
+func TestCounterRemembersWhatWasCancelled(t *testing.T) {
+	script(
+		t, newBarrierCounter(AlignmentOptions{Channels: 3}),
+		"barrier 1 on 0 -> begin 1", "barrier 2 on 0 -> begin 2",
+		"cancel 2 on 1 -> abort 1 declined_on_cancellation_barrier, abort 2 declined_on_cancellation_barrier",
+		"cancel 2 on 2 ->", "barrier 1 on 1 ->", "cancel 3 on 0 -> abort 3 declined_on_cancellation_barrier",
+		"barrier 4 on 1 -> begin 4", "barrier 3 on 2 ->", "barrier 4 on 2 ->", "barrier 4 on 0 -> take 4",
+	)
+}
+
 func TestCounterForgetsTheOldestOfTooManyCheckpoints(t *testing.T) {
 	c := newBarrierCounter(AlignmentOptions{Channels: 2})
 	for id := int64(1); id <= maxCounted+2; id++ {

@@ -744,10 +744,16 @@ func TestEveryReasonHasWords(t *testing.T) {
 	seen := map[string]bool{}
 	for r := ReasonNone; r < reasons; r++ {
 		word := r.String()
-		if got, ok := ReasonOf(word); !ok || got != r || r.Text() == "" || seen[word] {
+		if got, ok := ReasonOf(word); !ok || got != r || r.Text() == "" || r.Text() == word || seen[word] {
 			t.Errorf("reason %d: %q, %q", r, word, r.Text())
 		}
+		if strings.HasPrefix(r.Text(), "reason ") {
+			t.Errorf("reason %d has no text", r)
+		}
 		seen[word] = true
+	}
+	if got := reasons.Text(); got != fmt.Sprint("reason ", uint8(reasons)) {
+		t.Errorf("a reason of a newer program is called %q", got)
 	}
 	if r, ok := ReasonOf("bad mood"); ok {
 		t.Errorf("a bad mood is %v", r)
