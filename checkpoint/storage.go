@@ -67,7 +67,17 @@ func (s *Storage) Folder(id int64) string {
 // ended in the middle of a checkpoint of this number. If it is complete, that is an error: numbers are not used again.
 func (s *Storage) Begin(id int64) (folder string, err error) {
 	folder = s.Folder(id)
-	return folder, BeginSnapshot(s.fs, folder)
+	err = refuseComplete(s.fs, folder)
+	if err == nil {
+		err = s.fs.MkdirAll(folder)
+	}
+	if err == nil {
+		err = s.fs.SyncDir(s.dir)
+	}
+	if err != nil {
+		return "", fmt.Errorf("begin checkpoint %d in %s: %w", id, folder, err)
+	}
+	return folder, nil
 }
 
 // BeginSnapshot makes the folder of a snapshot, durably, with those above it. It is an error if a complete snapshot lies
@@ -95,28 +105,27 @@ func refuseComplete(f vfs.FS, folder string) error {
 	return err
 }
 
-// makeFolder makes a folder and those above it so that they survive a crash.
+// makeFolder makes a folder so that it survives a crash, with those above it. Those that exist may have been made by somebody
+// who did not wait for the disk, so the names of all of them are synced, from above, so that what is durable has a way to it.
 func makeFolder(f vfs.FS, dir string) error {
-	var missing []string
-	for d := dir; ; d = path.Dir(d) {
+	var above []string
+	missing := false
+	for d := dir; path.Dir(d) != d; d = path.Dir(d) {
 		_, err := f.Stat(d)
-		if err == nil || path.Dir(d) == d {
-			break
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		missing = append(missing, d)
+		missing = missing || err != nil
+		above = append(above, path.Dir(d))
 	}
-	if len(missing) == 0 {
-		// It may be there since a crash, or by somebody who did not wait for the disk.
-		return f.SyncDir(path.Dir(dir))
+	if missing {
+		if err := f.MkdirAll(dir); err != nil {
+			return err
+		}
 	}
-	if err := f.MkdirAll(dir); err != nil {
-		return err
-	}
-	for _, d := range missing {
-		if err := f.SyncDir(path.Dir(d)); err != nil {
+	for _, d := range slices.Backward(above) {
+		// Folders that this user may not read are not of this user's making.
+		if err := f.SyncDir(d); err != nil && !errors.Is(err, fs.ErrPermission) {
 			return err
 		}
 	}
