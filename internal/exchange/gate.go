@@ -5,27 +5,26 @@ import "github.com/flott-dev/flott/internal/frame"
 // Gate is the reading side of a task: all channels of all inputs, read in turn so that none starves.
 type Gate struct {
 	channels []*Channel
-	open     []bool // false once the channel has ended
+	readable []bool // neither ended nor blocked
+	ended    []bool
 	next     int
 }
 
 // NewGate returns a gate over the channels.
 func NewGate(channels []*Channel) *Gate {
-	g := &Gate{channels: channels, open: make([]bool, len(channels))}
-	for i := range g.open {
-		g.open[i] = true
-	}
+	g := &Gate{channels: channels, readable: make([]bool, len(channels)), ended: make([]bool, len(channels))}
+	g.Unblock()
 	return g
 }
 
-// Poll takes the next frame and says on which channel it came; nil if all are empty.
+// Poll takes the next frame and says on which channel it came; nil if all are empty, blocked or ended.
 func (g *Gate) Poll() (f *frame.Frame, channel int) {
 	for range g.channels {
 		c := g.next
 		if g.next++; g.next == len(g.channels) {
 			g.next = 0
 		}
-		if !g.open[c] {
+		if !g.readable[c] {
 			continue
 		}
 		if f = g.channels[c].Poll(); f != nil {
@@ -38,8 +37,20 @@ func (g *Gate) Poll() (f *frame.Frame, channel int) {
 // Return gives a frame of that channel back.
 func (g *Gate) Return(f *frame.Frame, channel int) { g.channels[channel].Return(f) }
 
+// Block leaves a channel unread, whose producer will wait when it is full: what has come on it must not be read before
+// Unblock. What was taken of it already is not taken back, so that a barrier has to be the last of its frame, as a Writer
+// sends it.
+func (g *Gate) Block(channel int) { g.readable[channel] = false }
+
+// Unblock has all channels read again that have not ended.
+func (g *Gate) Unblock() {
+	for i := range g.readable {
+		g.readable[i] = !g.ended[i]
+	}
+}
+
 // End closes a channel: nothing more comes on it.
-func (g *Gate) End(channel int) { g.open[channel] = false }
+func (g *Gate) End(channel int) { g.ended[channel], g.readable[channel] = true, false }
 
 // Ended reports whether a channel was closed.
-func (g *Gate) Ended(channel int) bool { return !g.open[channel] }
+func (g *Gate) Ended(channel int) bool { return g.ended[channel] }

@@ -21,6 +21,9 @@ func (t *Task) loop() error {
 		if err := t.serve(); err != nil {
 			return err
 		}
+		if over, err := t.halted(); over || err != nil {
+			return err
+		}
 		if polled {
 			t.adapt(t.scope.Now-before, t.scope.RunLen)
 		}
@@ -29,7 +32,7 @@ func (t *Task) loop() error {
 			return err
 		}
 		if done {
-			return t.flush()
+			return t.finish()
 		}
 		polled = worked && (t.source != nil || t.looper != nil)
 		if worked {
@@ -53,6 +56,9 @@ func (t *Task) serve() error {
 		if err := letter(); err != nil {
 			return err
 		}
+	}
+	if c := t.checkpoints; c != nil && c.halt != 0 {
+		return nil
 	}
 	return t.scope.Timers.Run(t.scope.Now - 1)
 }
@@ -191,8 +197,15 @@ func (t *Task) mark(in *input, channel int, m frame.Mark) error {
 		a := in.valve.Step(ch, m)
 		in.time.note(in.valve, ch)
 		return t.act(in, a)
+	case frame.Barrier, frame.CancelBarrier:
+		if t.checkpoints != nil {
+			return t.barrier(channel, m)
+		}
 	case frame.End:
 		t.gate.End(channel)
+		if over, err := t.endBarrier(channel, m); over || err != nil {
+			return err
+		}
 		in.open--
 		if err := t.act(in, in.valve.Step(ch, m)); err != nil { // the end of the last channel is the end of the input
 			return err

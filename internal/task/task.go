@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/flott-dev/flott/internal/clock"
+	"github.com/flott-dev/flott/internal/control"
 	"github.com/flott-dev/flott/internal/exchange"
 	"github.com/flott-dev/flott/internal/frame"
 	"github.com/flott-dev/flott/internal/host"
@@ -23,6 +24,8 @@ import (
 type Input struct {
 	Channel *exchange.Channel
 	Input   int
+	// Gate is the number of the vertex's input edge, Peer the subtask at the other end, of Peers.
+	Gate, Peer, Peers int
 }
 
 // Deployment is all that a task needs to run; whoever deploys fills it.
@@ -43,10 +46,12 @@ type Deployment struct {
 	Memory        *host.Memory          // frames are reserved here
 	AutoWatermark int64                 // ms between two questions for a watermark; 0: never
 	Runtime       func(node *plan.ChainNode, scope *operator.Scope) *operator.Runtime
-	Times         *Times // busy, idle, backpressured; may be nil
-	Isolated      bool   // elements are encoded and decoded on every edge, as between processes
-	Latency       int64  // ms between two latency markers of a source; 0: none
-	LatencyFrom   uint16 // the number of the source's subtask in the job
+	Times         *Times       // busy, idle, backpressured; may be nil
+	Isolated      bool         // elements are encoded and decoded on every edge, as between processes
+	Latency       int64        // ms between two latency markers of a source; 0: none
+	LatencyFrom   uint16       // the number of the source's subtask in the job
+	Checkpoints   *Checkpoints // nil: the task takes none
+	Finished      bool         // before the snapshot that the job goes on from
 }
 
 // Task is one subtask.
@@ -68,6 +73,8 @@ type Task struct {
 	run     frame.Run
 	waiter  host.Waiter
 	times   []*EventTime // by input
+
+	checkpoints *barriers // nil: the task takes none
 }
 
 // input is one input of the head operator with the channels that feed it.
@@ -90,6 +97,10 @@ func New(d Deployment) (*Task, error) {
 		Ctx: d.Ctx, Now: d.Clock.Millis(), Clock: d.Clock, Mailbox: d.Mailbox, Waiter: t.waiter, Spawn: d.Spawn,
 		Memory: d.Memory, RunLen: frame.DefaultLen, Subtask: d.Subtask, Parallelism: d.Vertex.Parallelism,
 		Attempt: d.Attempt, JobName: d.JobName, AutoWatermarkInterval: d.AutoWatermark,
+	}
+	if d.Checkpoints != nil {
+		t.checkpoints = &barriers{Checkpoints: *d.Checkpoints}
+		t.scope.FinalCheckpoint = d.Checkpoints.Final
 	}
 	t.scope.Timers = &operator.Callbacks{Scope: t.scope}
 	t.scope.FlushFrames = func() error {
@@ -177,6 +188,9 @@ func (t *Task) connectInputs() error {
 		t.inputs[in.Input].open++
 	}
 	t.gate = exchange.NewGate(channels)
+	if c := t.checkpoints; c != nil {
+		c.align = control.NewAlignment(control.AlignmentOptions{Channels: len(channels), Mode: c.Mode})
+	}
 	t.looper, _ = t.ops[0].(operator.Looper)
 	return nil
 }
@@ -220,6 +234,9 @@ func (t *Task) Run() (err error) {
 			err = t.failure(panicError(p))
 		}
 	}()
+	if t.d.Finished {
+		return t.runFinished()
+	}
 	if err := t.open(); err != nil {
 		return t.failure(err)
 	}
@@ -237,6 +254,9 @@ func (t *Task) open() error {
 		if err := t.ops[i].Open(t.rts[i]); err != nil {
 			return fmt.Errorf("open the operator: %w", err)
 		}
+	}
+	if err := t.restoreChannels(); err != nil {
+		return err
 	}
 	if t.source != nil && t.d.Latency > 0 {
 		return t.markLatency(0)

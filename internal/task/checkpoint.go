@@ -1,0 +1,255 @@
+package task
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/flott-dev/flott/internal/control"
+	"github.com/flott-dev/flott/internal/frame"
+	"github.com/flott-dev/flott/internal/operator"
+)
+
+// Checkpoints is what a task needs to take part in snapshots. Its functions are called on the subtask's goroutine and must
+// not wait.
+type Checkpoints struct {
+	Mode control.CheckpointMode
+	// Final says that after the end of the input one more checkpoint comes: a task with operators that commit with
+	// checkpoints waits for it.
+	Final bool
+	// Took hands over the task's part of a snapshot, to be written and acknowledged by somebody else.
+	Took func(*Part)
+	// Declined tells that the task takes no part in a checkpoint.
+	Declined func(id int64, reason control.FailureReason, err error)
+	// Lingers tells that the task has sent all that it has to send and waits for a checkpoint to commit.
+	Lingers func()
+}
+
+// Part is what a task adds to a snapshot. Whoever gets it releases each State once.
+type Part struct {
+	Barrier control.Barrier
+	States  []*operator.Snapshot // by node of the chain
+	Metrics control.TaskMetrics  // without what is known only when it is written
+}
+
+// Release gives back what the states hold.
+func (p *Part) Release() {
+	for _, s := range p.States {
+		s.Release()
+	}
+}
+
+// barriers is a task's side of checkpoints.
+type barriers struct {
+	Checkpoints
+	align control.Alignment // nil for sources
+	took  int64             // the last snapshot that was taken
+	ended bool              // End has been sent: no mark may follow
+	final int64             // the first snapshot after the end of the input; 0: none yet
+	halt  int64             // the savepoint that stops the job, until it is complete or given up; 0: none
+	over  bool              // the task ends, since the savepoint that stops the job, or the final checkpoint, is complete
+}
+
+// Trigger is the coordinator's word to take a snapshot: a letter for the mailbox of a source, or of a task whose upstream
+// tasks have finished.
+func (t *Task) Trigger(b control.Barrier) func() error {
+	return func() error {
+		c := t.checkpoints
+		if c == nil || b.ID <= c.took {
+			return nil
+		}
+		if c.align != nil {
+			return t.aligned(c.align.Trigger(b, t.d.Clock.Nanos()))
+		}
+		if c.halt != 0 { // a savepoint that stops the job is under way
+			c.Declined(b.ID, control.ReasonDeclinedNotReady, nil)
+			return nil
+		}
+		return t.snapshot(control.BarrierAction{Barrier: b})
+	}
+}
+
+// Completed is the word that a checkpoint is complete: a letter for the mailbox.
+func (t *Task) Completed(id int64, kind control.SnapshotKind) func() error {
+	return func() error {
+		c := t.checkpoints
+		if c == nil {
+			return nil
+		}
+		err := t.tellListeners(func(l operator.CheckpointListener) error { return l.CheckpointCompleted(id) })
+		if err != nil {
+			return fmt.Errorf("complete checkpoint %d: %w", id, err)
+		}
+		if c.final != 0 && id >= c.final || kind.Stops() && c.halt == id {
+			c.over = true
+		}
+		return nil
+	}
+}
+
+// Aborted is the word that a checkpoint will not be completed: a letter for the mailbox.
+func (t *Task) Aborted(id int64, reason control.FailureReason) func() error {
+	return func() error {
+		c := t.checkpoints
+		if c == nil {
+			return nil
+		}
+		if c.halt == id {
+			c.halt = 0
+		}
+		if c.align != nil {
+			for _, a := range c.align.Abort(id, reason, t.d.Clock.Nanos()) {
+				if err := t.abandon(a.Barrier.ID); err != nil {
+					return err
+				}
+			}
+		}
+		err := t.tellListeners(func(l operator.CheckpointListener) error { return l.CheckpointAborted(id) })
+		if err != nil {
+			return fmt.Errorf("abort checkpoint %d: %w", id, err)
+		}
+		return nil
+	}
+}
+
+func (t *Task) tellListeners(tell func(operator.CheckpointListener) error) error {
+	for i, op := range t.ops {
+		l, ok := op.(operator.CheckpointListener)
+		if !ok {
+			continue
+		}
+		t.scope.At = t.rts[i]
+		if err := tell(l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// barrier takes a mark of checkpoints that came on a channel.
+func (t *Task) barrier(channel int, m frame.Mark) error {
+	c := t.checkpoints
+	actions, err := control.StepAlignment(c.align, channel, m, t.d.Clock.Nanos())
+	if err != nil {
+		return err
+	}
+	if c.align.Blocked(channel) {
+		t.gate.Block(channel)
+	}
+	return t.aligned(actions)
+}
+
+// endBarrier takes the end of a channel, before it reaches the operators: where the end stands for the last barrier, the
+// snapshot lies before the end. over says that the job has been stopped with a savepoint, so that the end is not to be
+// handed on.
+func (t *Task) endBarrier(channel int, m frame.Mark) (over bool, err error) {
+	if t.checkpoints == nil {
+		return false, nil
+	}
+	if err := t.barrier(channel, m); err != nil {
+		return false, err
+	}
+	return t.halted()
+}
+
+// aligned does what the alignment answers.
+func (t *Task) aligned(actions []control.BarrierAction) error {
+	for _, a := range actions {
+		switch a.Do {
+		case control.TakeSnapshot:
+			t.gate.Unblock()
+			if err := t.snapshot(a); err != nil {
+				return err
+			}
+		case control.AbortCheckpoint:
+			if a.Reason != control.ReasonNone {
+				t.checkpoints.Declined(a.Barrier.ID, a.Reason, nil)
+			}
+			if err := t.abandon(a.Barrier.ID); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// abandon gives a checkpoint up: those downstream wait in vain for its barrier.
+func (t *Task) abandon(id int64) error {
+	t.gate.Unblock()
+	if t.checkpoints.ended {
+		return nil
+	}
+	t.scope.At = t.rts[0]
+	return t.inputs[0].to.Mark(frame.Mark{Kind: frame.CancelBarrier, Value: id})
+}
+
+// snapshot passes the barrier on and takes the state of all operators.
+func (t *Task) snapshot(a control.BarrierAction) error {
+	c, start := t.checkpoints, t.d.Clock.Nanos()
+	id := a.Barrier.ID
+	c.took = id
+	if !c.ended {
+		if err := t.passBarrier(a.Barrier); err != nil {
+			return fmt.Errorf("pass the barrier of checkpoint %d on: %w", id, err)
+		}
+	} else if c.final == 0 {
+		c.final = id
+	}
+	p := &Part{Barrier: a.Barrier}
+	for i := range t.ops {
+		s := &operator.Snapshot{ID: id, Savepoint: a.Barrier.Kind != control.Checkpoint, Groups: t.d.Vertex.Nodes[i].MaxParallelism}
+		p.States = append(p.States, s)
+		if err := t.snapshotOne(i, s); err != nil {
+			p.Release()
+			err = fmt.Errorf("take snapshot %d of the operator: %w", id, err)
+			c.Declined(id, control.ReasonDeclined, err)
+			return err
+		}
+	}
+	if a.Barrier.Kind.Stops() {
+		c.halt = id
+	}
+	p.Metrics.Alignment = time.Duration(a.Took)
+	p.Metrics.Sync = time.Duration(t.d.Clock.Nanos() - start)
+	c.Took(p)
+	return nil
+}
+
+func (t *Task) snapshotOne(i int, s *operator.Snapshot) error {
+	t.scope.At = t.rts[i]
+	if op, ok := t.ops[i].(operator.Snapshotter); ok {
+		if err := op.Snapshot(s); err != nil {
+			return err
+		}
+	}
+	if i == 0 && len(t.inputs) > 0 {
+		s.Lists = append(s.Lists, t.channelStates())
+	}
+	return nil
+}
+
+// passBarrier sends the barrier through the chain and, by the writers at its ends, to those downstream.
+func (t *Task) passBarrier(b control.Barrier) error {
+	t.scope.At = t.rts[0]
+	m := b.Mark()
+	if t.source == nil {
+		return t.inputs[0].to.Mark(m)
+	}
+	if b.Kind == control.DrainSavepoint {
+		if err := t.toOutputs(frame.Mark{Kind: frame.Watermark, Value: frame.MaxWatermark}); err != nil {
+			return err
+		}
+	}
+	return t.toOutputs(m)
+}
+
+// toOutputs sends a mark to all outputs of a source.
+func (t *Task) toOutputs(m frame.Mark) error {
+	for tag := range t.d.Vertex.Nodes[0].Node.Side {
+		if out := t.ops[0].Output(tag); out != nil {
+			if err := out.Mark(m); err != nil {
+				return err
+			}
+		}
+	}
+	return t.ops[0].Output("").Mark(m)
+}

@@ -1,0 +1,85 @@
+package task
+
+import (
+	"github.com/flott-dev/flott/internal/exchange"
+	"github.com/flott-dev/flott/internal/frame"
+	"github.com/flott-dev/flott/internal/host"
+	"github.com/flott-dev/flott/internal/operator"
+)
+
+// finish comes when the input has ended: everything is sent, and the task waits for one more checkpoint if it has
+// something to commit with it.
+func (t *Task) finish() error {
+	if err := t.flush(); err != nil {
+		return err
+	}
+	c := t.checkpoints
+	if c == nil {
+		return nil
+	}
+	c.ended = true
+	if !t.commits() {
+		return nil
+	}
+	c.Lingers()
+	return t.await(func() bool { return c.over })
+}
+
+// commits reports whether an operator at an end of the stream commits with checkpoints.
+func (t *Task) commits() bool {
+	if !t.checkpoints.Final {
+		return false
+	}
+	for i, n := range t.d.Vertex.Nodes {
+		if _, ok := t.ops[i].(operator.CheckpointListener); ok && n.Node.Out == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// halted waits, after the snapshot of a savepoint that stops the job, until the savepoint is complete, which ends the task,
+// or given up. Nothing happens meanwhile: it would be neither in the savepoint nor after it.
+func (t *Task) halted() (over bool, err error) {
+	c := t.checkpoints
+	if c == nil || c.halt == 0 {
+		return false, nil
+	}
+	if err := t.flush(); err != nil {
+		return false, err
+	}
+	err = t.await(func() bool { return c.over || c.halt == 0 })
+	return c.over, err
+}
+
+// await opens letters, and nothing else, until over.
+func (t *Task) await(over func() bool) error {
+	for {
+		if t.stopped.Load() {
+			return exchange.ErrCancelled
+		}
+		t.scope.Now = t.d.Clock.Millis()
+		for _, letter := range t.d.Mailbox.Take() {
+			if err := letter(); err != nil {
+				return err
+			}
+		}
+		if over() {
+			return nil
+		}
+		t.waiter.Wait(host.Idle, host.Forever)
+	}
+}
+
+// runFinished runs a task that had finished before the snapshot that the job goes on from: its operators have done all
+// that they had to do, so that only the end is sent once more.
+func (t *Task) runFinished() error {
+	for _, m := range []frame.Mark{{Kind: frame.Watermark, Value: frame.MaxWatermark}, {Kind: frame.End}} {
+		for _, w := range t.writers {
+			if err := w.Mark(m); err != nil {
+				return t.failure(err)
+			}
+		}
+	}
+	return nil
+}
