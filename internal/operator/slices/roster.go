@@ -217,6 +217,9 @@ func (k *roster) forget(ids []uint32) error {
 	hashes := k.hashes[:len(ids)]
 	k.hasher.Run(&k.canon, hashes)
 	k.store.BeginRun(&k.canon, hashes)
+	if err := k.table.Slots(0, len(ids), k.slots[:len(ids)], k.fresh[:len(ids)]); err != nil { // brings them near, all at once
+		return err
+	}
 	for i := range ids {
 		k.release(k.behind(k.canon.Bytes(i)))
 		if err := k.table.Delete(i); err != nil {

@@ -1,6 +1,9 @@
 package slices
 
-import "math/bits"
+import (
+	"math"
+	"math/bits"
+)
 
 // manyKeys is the number of keys from which on it is worth looking for those that are gone.
 const manyKeys = 4096
@@ -35,7 +38,7 @@ func (o *driver) keep(live []uint64, c *column) {
 
 // needSweep looks, now and then, whether most ids can't be in use any more: then a sweep is due even if no new key comes.
 func (o *driver) needSweep() {
-	if o.drops <= len(o.shelf.list) || o.keys.used() < manyKeys {
+	if o.drops <= len(o.shelf.list) || o.keys.used() < manyKeys || o.passed >= math.MaxInt64-1 { // the end is near
 		return
 	}
 	o.drops = 0
