@@ -27,8 +27,8 @@ type rescaleCase struct {
 	SortedCounts      []int           `json:"expect_sorted_item_counts"`
 }
 
-// rescaled is operator state with its items' names: by old subtask, then state.
-type rescaled []map[string]spreadItems
+// savedStates is operator state with its items' names: by old subtask, then state.
+type savedStates []map[string]spreadItems
 
 type spreadItems struct {
 	Mode  string   `json:"mode"`
@@ -53,7 +53,7 @@ func TestOperatorStateRescaleVectors(t *testing.T) {
 }
 
 // redistribute gives the items of each new subtask by state, and how many pieces there are of each state.
-func (r rescaled) redistribute(t *testing.T, parallelism int) (items []map[string][]string, pieces map[string]int) {
+func (r savedStates) redistribute(t *testing.T, parallelism int) (items []map[string][]string, pieces map[string]int) {
 	t.Helper()
 	spreads := map[string]control.Spread{"split": control.Split, "union": control.Union, "broadcast": control.Broadcast}
 	old := make([][]control.ItemState, len(r))
@@ -82,7 +82,7 @@ func (r rescaled) redistribute(t *testing.T, parallelism int) (items []map[strin
 }
 
 func runRepartition(t *testing.T, c *rescaleCase) {
-	var previous rescaled
+	var previous savedStates
 	conformance.Strict(t, c.Previous, &previous)
 	if len(previous) != c.OldParallelism {
 		t.Fatalf("%d old subtasks, want %d", len(previous), c.OldParallelism)
@@ -106,7 +106,7 @@ func runRepartition(t *testing.T, c *rescaleCase) {
 func runRepartitionExact(t *testing.T, c *rescaleCase) {
 	var previous [][]string
 	conformance.Strict(t, c.Previous, &previous)
-	old := make(rescaled, c.OldParallelism)
+	old := make(savedStates, c.OldParallelism)
 	for i, items := range previous {
 		old[i] = map[string]spreadItems{"s": {c.Mode, items}}
 	}
@@ -121,7 +121,7 @@ func runRepartitionExact(t *testing.T, c *rescaleCase) {
 func runRepartitionCounts(t *testing.T, c *rescaleCase) {
 	var previous []map[string][]string
 	conformance.Strict(t, c.Previous, &previous)
-	old := make(rescaled, c.OldParallelism)
+	old := make(savedStates, c.OldParallelism)
 	for i, states := range previous {
 		old[i] = map[string]spreadItems{}
 		for name, items := range states {
@@ -169,7 +169,7 @@ func ruleRepartitionInvariants(t *testing.T) {
 	rng := rand.New(rand.NewPCG(42, 0))
 	for range 10000 {
 		oldParallelism, parallelism, states := 1+rng.IntN(9), 1+rng.IntN(9), 1+rng.IntN(9)
-		old := make(rescaled, oldParallelism)
+		old := make(savedStates, oldParallelism)
 		modes := map[string]string{}
 		for s := range states {
 			name := fmt.Sprintf("state%d", s)
