@@ -10,11 +10,11 @@ import (
 	"github.com/flott-dev/flott/window"
 )
 
-// aggregator drives an incremental window function without a context.
+// aggregator emits the results of an incremental window function without a context.
 type aggregator struct {
-	operator.Unary
-	engine
 	k       *windows.Incremental
+	e       *engine
+	out     *operator.Output
 	sides   *operator.Sides
 	emitter operator.Emitter
 }
@@ -22,15 +22,13 @@ type aggregator struct {
 // Aggregate returns the driver of an incremental window function: reduce, aggregate, fold. With an evictor it keeps the
 // elements and folds those that are left when a window fires; if none is left, nothing is emitted.
 func Aggregate[T any, W window.Window](spec windows.Spec, d Definition[T, W], k *windows.Incremental) operator.Operator {
-	return newAggregator(spec, bind(d), k)
+	return aggregate(spec, bind(d), k)
 }
 
-func newAggregator(spec windows.Spec, b binding, k *windows.Incremental) *aggregator {
-	o := &aggregator{
-		Unary: operator.Unary{In: spec.In, Out: operator.NewOutput(spec.Out)}, k: k, sides: operator.NewSides(spec.Sides),
-	}
-	o.engine.init(spec, b, folded(&b, spec.In, k, o.emit), o, spec.Key)
-	return o
+func aggregate(spec windows.Spec, b binding, k *windows.Incremental) operator.Operator {
+	o := newDriver(spec)
+	a := &aggregator{k: k, e: &o.engine, out: &o.Out, sides: o.sides}
+	return o.drive(spec, b, folded(&b, spec.In, k, a.emit), a)
 }
 
 // folded are the contents of an incremental function that emits by emit.
@@ -57,66 +55,33 @@ func folded(b *binding, in *frame.Type, k *windows.Incremental, emit func(w *vie
 	}}
 }
 
-// Inputs implements operator.Operator.
-func (o *aggregator) Inputs() []operator.Input { return []operator.Input{o} }
-
-// Output implements operator.Operator.
-func (o *aggregator) Output(tag string) *operator.Output {
-	if tag == "" {
-		return &o.Out
-	}
-	return o.sides.Output(tag)
-}
-
-// Open implements operator.Operator.
-func (o *aggregator) Open(rt *operator.Runtime) error {
-	if err := o.Unary.Open(rt); err != nil {
-		return err
-	}
-	o.sides.Open(rt)
-	o.emitter.Open(&o.Out)
-	return o.engine.open(rt, o.sides)
-}
-
-// Close implements operator.Operator.
-func (o *aggregator) Close() error { return o.engine.close() }
-
-// Push implements operator.Input.
-func (o *aggregator) Push(r *frame.Run) error { return o.keys.Each(r, o.pieces[0]) }
-
-// Mark implements operator.Input.
-func (o *aggregator) Mark(m frame.Mark) error {
-	if m.Kind == frame.Watermark {
-		if err := o.advance(m.Value); err != nil {
-			return err
-		}
-	}
-	if err := o.sides.Mark(m); err != nil {
-		return err
-	}
-	return o.Out.Mark(m)
-}
-
 // emit writes the result of an accumulator.
-func (o *aggregator) emit(w *view, acc unsafe.Pointer) error {
-	key, err := o.key()
+func (a *aggregator) emit(w *view, acc unsafe.Pointer) error {
+	key, err := a.e.key()
 	if err != nil {
 		return err
 	}
-	if o.emitter.Column.Room() == 0 {
-		if err := o.emitter.Flush(); err != nil {
+	if a.emitter.Column.Room() == 0 {
+		if err := a.emitter.Flush(); err != nil {
 			return err
 		}
 	}
-	o.k.Emit(o.emitter.Column, key, w.p, acc, w.max)
+	a.k.Emit(a.emitter.Column, key, w.p, acc, w.max)
 	return nil
 }
 
-func (o *aggregator) clear(*view) error { return nil }
+func (a *aggregator) outputs(rt *operator.Runtime) {
+	a.sides.Open(rt)
+	a.emitter.Open(a.out)
+}
 
-func (o *aggregator) flush() error {
-	if err := o.emitter.Flush(); err != nil {
+func (a *aggregator) flush() error {
+	if err := a.emitter.Flush(); err != nil {
 		return err
 	}
-	return o.sides.Flush()
+	return a.sides.Flush()
 }
+
+func (*aggregator) open() error       { return nil }
+func (*aggregator) clear(*view) error { return nil }
+func (*aggregator) close() error      { return nil }

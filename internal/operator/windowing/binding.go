@@ -19,13 +19,14 @@ type assigner interface {
 
 // binding is a definition without its types: the closures that are compiled for them.
 type binding struct {
-	windows windowType
-	domain  process.Domain
-	assign  []assignFunc // by input
-	trigger func(rt *process.Runtime) trigger
-	evict   *evictor // nil: there is none
-	merging mergingSets
-	err     error
+	assigner assigner
+	windows  windowType
+	domain   process.Domain
+	assign   []assignFunc // by input
+	trigger  func(rt *process.Runtime) trigger
+	evict    *evictor // nil: there is none
+	merging  mergingSets
+	err      error
 }
 
 // assignFunc writes the windows of element i of a run to to.
@@ -44,28 +45,68 @@ type evictor struct {
 	before, after func(e *window.Eviction, r *frame.Run)
 }
 
-// bind compiles a definition. What is wrong with it is in err.
+// bind compiles a definition. What is wrong with it is in err. Only what looks at elements is compiled for their type.
 func bind[T any, W window.Window](d Definition[T, W]) binding {
-	b := binding{err: d.check()}
-	if b.err != nil {
-		return b
+	err := check(count(d.Assigner != nil, d.ElementAssigner != nil), count(d.Trigger != nil, d.ElementTrigger != nil),
+		count(d.Evictor != nil, d.ElementEvictor != nil))
+	if err != nil {
+		return binding{err: err}
 	}
+	var b binding
+	if d.Assigner != nil {
+		b = bindWindows[W](d.Assigner)
+		b.assign = []assignFunc{assignByTime(d.Assigner)}
+	} else {
+		b = bindWindows[W](d.ElementAssigner)
+		b.assign = []assignFunc{assignByElement(d.ElementAssigner)}
+	}
+	if d.ElementTrigger != nil {
+		b.triggered(d.ElementTrigger, elementTrigger(d.ElementTrigger))
+	} else {
+		b.plainTrigger(d.Trigger)
+	}
+	if d.ElementEvictor != nil {
+		b.evict = elementEvictor(d.ElementEvictor)
+	} else if d.Evictor != nil {
+		b.evict = plainEvictor(d.Evictor)
+	}
+	return b
+}
+
+// check reports a definition that is none, by how many parts of each kind it has.
+func check(assigners, triggers, evictors int) error {
+	switch {
+	case assigners != 1:
+		return errors.New("windows need exactly one assigner")
+	case triggers > 1:
+		return errors.New("windows have at most one trigger")
+	case evictors > 1:
+		return errors.New("windows have at most one evictor")
+	}
+	return nil
+}
+
+func count(are ...bool) (n int) {
+	for _, is := range are {
+		if is {
+			n++
+		}
+	}
+	return n
+}
+
+// bindWindows compiles what depends on the type of windows only.
+func bindWindows[W window.Window](a assigner) binding {
 	key, err := serde.KeyOf[W]()
 	if err != nil {
-		b.err = fmt.Errorf("make windows of type %T the namespace of state: %w", *new(W), err)
-		return b
+		return binding{assigner: a, err: fmt.Errorf("make windows of type %T the namespace of state: %w", *new(W), err)}
 	}
-	b.windows = windowType{Key: key, plain: key.Direct && key.Width > 0, maxes: maxes[W]}
-	a, _ := d.assigner()
-	b.domain = a.Domain()
-	b.assign = []assignFunc{bindAssigner(&d)}
-	b.trigger, b.err = bindTrigger(&d, a)
-	b.evict = bindEvictor(&d)
-	if m, ok := a.(window.Merger[W]); ok && b.err == nil {
-		b.merging = newSets(&b.windows, m)
-		if !canMerge(&d, a) {
-			b.err = errors.New("the trigger can't be used with windows that merge")
-		}
+	b := binding{
+		assigner: a, domain: a.Domain(),
+		windows: windowType{Key: key, plain: key.Direct && key.Width > 0, maxes: maxes[W]},
+	}
+	if m, ok := a.(window.Merger[W]); ok {
+		b.merging = newSets(b.windows, m)
 	}
 	return b
 }
@@ -78,17 +119,17 @@ func maxes[W window.Window](dst []int64, p unsafe.Pointer, n int) []int64 {
 	return dst
 }
 
-func bindAssigner[T any, W window.Window](d *Definition[T, W]) assignFunc {
+func assignByTime[W window.Window](a window.Assigner[W]) assignFunc {
 	var ws []W
-	if d.Assigner != nil {
-		a := d.Assigner
-		return func(to *row, _ *frame.Run, _ int, ts, now int64) (err error) {
-			ws, err = a.Assign(ws[:0], ts, now)
-			fillRow(to, ws)
-			return err
-		}
+	return func(to *row, _ *frame.Run, _ int, ts, now int64) (err error) {
+		ws, err = a.Assign(ws[:0], ts, now)
+		fillRow(to, ws)
+		return err
 	}
-	a := d.ElementAssigner
+}
+
+func assignByElement[T any, W window.Window](a window.ElementAssigner[T, W]) assignFunc {
+	var ws []W
 	return func(to *row, r *frame.Run, i int, ts, now int64) (err error) {
 		ws, err = a.AssignElement(ws[:0], (*T)(r.At(i)), ts, now)
 		fillRow(to, ws)
@@ -104,53 +145,58 @@ func fillRow[W window.Window](to *row, ws []W) {
 	}
 }
 
-// bindTrigger makes the constructor of the definition's trigger.
-func bindTrigger[T any, W window.Window](d *Definition[T, W], a assigner) (func(*process.Runtime) trigger, error) {
-	if et := d.ElementTrigger; et != nil {
-		return func(rt *process.Runtime) trigger {
-			fn := et.New(rt)
-			merging, _ := fn.(window.Merging)
-			return trigger{time: fn, merging: merging, element: func(ctx *window.TriggerContext, r *frame.Run, i int, ts int64) (window.TriggerResult, error) {
-				return fn.OnElement(ctx, (*T)(r.At(i)), ts)
-			}}
-		}, nil
-	}
-	t := d.Trigger
+// plainTrigger makes t, or the assigner's default, the trigger.
+func (b *binding) plainTrigger(t window.Trigger) {
 	if t == nil {
-		t = a.DefaultTrigger()
+		t = b.assigner.DefaultTrigger()
 	}
 	if t == nil {
-		return nil, errors.New("windows need a trigger: their assigner has no default")
+		b.fail(errors.New("windows need a trigger: their assigner has no default"))
+		return
 	}
+	b.triggered(t, func(rt *process.Runtime) trigger {
+		fn := t.New(rt)
+		return trigger{plain: fn, time: fn}
+	})
+}
+
+// triggered says which trigger there is and how it is made.
+func (b *binding) triggered(t interface{ CanMerge() bool }, make func(*process.Runtime) trigger) {
+	b.trigger = func(rt *process.Runtime) trigger {
+		fn := make(rt)
+		fn.merging, _ = fn.time.(window.Merging)
+		return fn
+	}
+	if b.merging != nil && !t.CanMerge() {
+		b.fail(errors.New("the trigger can't be used with windows that merge"))
+	}
+}
+
+func (b *binding) fail(err error) {
+	if b.err == nil {
+		b.err = err
+	}
+}
+
+func elementTrigger[T any](t window.ElementTrigger[T]) func(*process.Runtime) trigger {
 	return func(rt *process.Runtime) trigger {
 		fn := t.New(rt)
-		merging, _ := fn.(window.Merging)
-		return trigger{plain: fn, time: fn, merging: merging}
-	}, nil
+		return trigger{time: fn, element: func(ctx *window.TriggerContext, r *frame.Run, i int, ts int64) (window.TriggerResult, error) {
+			return fn.OnElement(ctx, (*T)(r.At(i)), ts)
+		}}
+	}
 }
 
-func canMerge[T any, W window.Window](d *Definition[T, W], a assigner) bool {
-	switch {
-	case d.ElementTrigger != nil:
-		return d.ElementTrigger.CanMerge()
-	case d.Trigger != nil:
-		return d.Trigger.CanMerge()
+func plainEvictor(e window.Evictor) *evictor {
+	return &evictor{
+		before: func(ev *window.Eviction, _ *frame.Run) { e.EvictBefore(ev) },
+		after:  func(ev *window.Eviction, _ *frame.Run) { e.EvictAfter(ev) },
 	}
-	return a.DefaultTrigger().CanMerge()
 }
 
-func bindEvictor[T any, W window.Window](d *Definition[T, W]) *evictor {
-	if e := d.Evictor; e != nil {
-		return &evictor{
-			before: func(ev *window.Eviction, _ *frame.Run) { e.EvictBefore(ev) },
-			after:  func(ev *window.Eviction, _ *frame.Run) { e.EvictAfter(ev) },
-		}
+func elementEvictor[T any](e window.ElementEvictor[T]) *evictor {
+	return &evictor{
+		before: func(ev *window.Eviction, r *frame.Run) { e.EvictBefore(ev, frame.Values[T](r)) },
+		after:  func(ev *window.Eviction, r *frame.Run) { e.EvictAfter(ev, frame.Values[T](r)) },
 	}
-	if e := d.ElementEvictor; e != nil {
-		return &evictor{
-			before: func(ev *window.Eviction, r *frame.Run) { e.EvictBefore(ev, frame.Values[T](r)) },
-			after:  func(ev *window.Eviction, r *frame.Run) { e.EvictAfter(ev, frame.Values[T](r)) },
-		}
-	}
-	return nil
 }

@@ -12,11 +12,7 @@
 // addressed by the state window of a merged window, all else by the window itself. Namespaces are chosen when they change.
 package windowing
 
-import (
-	"errors"
-
-	"github.com/flott-dev/flott/window"
-)
+import "github.com/flott-dev/flott/window"
 
 // Definition is what a program says about its windows.
 type Definition[T any, W window.Window] struct {
@@ -29,29 +25,4 @@ type Definition[T any, W window.Window] struct {
 	// Evictor or ElementEvictor evicts elements: at most one.
 	Evictor        window.Evictor
 	ElementEvictor window.ElementEvictor[T]
-}
-
-// assigner is the assigner that there is, and whether that is exactly one.
-func (d *Definition[T, W]) assigner() (a assigner, ok bool) {
-	if d.Assigner != nil {
-		return d.Assigner, d.ElementAssigner == nil
-	}
-	if d.ElementAssigner != nil {
-		return d.ElementAssigner, true
-	}
-	return nil, false
-}
-
-// check reports a definition that is none.
-func (d *Definition[T, W]) check() error {
-	_, ok := d.assigner()
-	switch {
-	case !ok:
-		return errors.New("windows need exactly one assigner")
-	case d.Trigger != nil && d.ElementTrigger != nil:
-		return errors.New("windows have at most one trigger")
-	case d.Evictor != nil && d.ElementEvictor != nil:
-		return errors.New("windows have at most one evictor")
-	}
-	return nil
 }

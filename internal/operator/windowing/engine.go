@@ -15,8 +15,7 @@ import (
 	"github.com/flott-dev/flott/window"
 )
 
-// engine is a windowed operator without its types. Drivers embed it beside what they have of package operator, open it
-// after their outputs, and are its user.
+// engine is a windowed operator without its types. Drivers embed it beside what they have of package operator.
 type engine struct {
 	spec windows.Spec
 	binding
@@ -59,14 +58,6 @@ const (
 	onMerged               // the window was merged into another one; afterwards the engine deletes the cleanup timer
 )
 
-// user is a driver, the side of the engine that knows the user's function.
-type user interface {
-	// clear calls the function's hook for a window that is gone.
-	clear(w *view) error
-	// flush pushes what was emitted.
-	flush() error
-}
-
 // init prepares an engine in a driver's constructor. keys are those of the inputs.
 func (e *engine) init(spec windows.Spec, b binding, c contents, u user, keys ...*operator.Key) {
 	e.spec, e.binding, e.contents, e.user = spec, b, c, u
@@ -76,11 +67,12 @@ func (e *engine) init(spec windows.Spec, b binding, c contents, u user, keys ...
 	}
 }
 
-// open opens state and timers, then the trigger.
+// open opens outputs, state and timers, then the trigger and the function.
 func (e *engine) open(rt *operator.Runtime, sides *operator.Sides) error {
 	if e.err != nil {
 		return e.errorf("%w", e.err)
 	}
+	e.user.outputs(rt)
 	e.rt, e.watermark = rt, frame.MinWatermark
 	if err := e.keys.OpenSpaced(rt, sides, e.windows.Key, e); err != nil {
 		return err
@@ -101,7 +93,10 @@ func (e *engine) open(rt *operator.Runtime, sides *operator.Sides) error {
 	if err := e.late.open(rt, sides, e.spec.Late, e.spec.In); err != nil {
 		return e.errorf("%w", err)
 	}
-	return e.openTrigger()
+	if err := e.openTrigger(); err != nil {
+		return err
+	}
+	return e.user.open()
 }
 
 func (e *engine) openTrigger() (err error) {
@@ -120,8 +115,14 @@ func (e *engine) openTrigger() (err error) {
 	return nil
 }
 
-// close releases timers and store.
-func (e *engine) close() error { return e.keys.Close() }
+// close closes the function, then timers and store.
+func (e *engine) close() error {
+	err := e.user.close()
+	if other := e.keys.Close(); err == nil {
+		err = other
+	}
+	return err
+}
 
 // errorf makes an error that names the place where the program made the windows.
 func (e *engine) errorf(format string, args ...any) error {

@@ -81,8 +81,8 @@ func (e *ends[W]) set(t *windowType, w, state W) error {
 	return nil
 }
 
-func newSets[W window.Window](t *windowType, m window.Merger[W]) *sets[W] {
-	s := &sets[W]{windows: t, set: NewMergingSet(m)}
+func newSets[W window.Window](t windowType, m window.Merger[W]) *sets[W] {
+	s := &sets[W]{windows: &t, set: NewMergingSet(m)}
 	s.collect = func() bool {
 		s.found = append(s.found, s.pair)
 		return true
