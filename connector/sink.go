@@ -69,3 +69,40 @@ type Committer[C any] interface {
 	// Close releases everything; called once.
 	Close() error
 }
+
+// StatefulSink is a Sink whose writers have state of their own, such as files that are begun and not finished: it is part
+// of checkpoints, and a job that is restored opens its writers with it.
+type StatefulSink[T any] interface {
+	Sink[T]
+	// RestoreWriter is called instead of Writer where the job begins with a snapshot that holds state of the sink. States
+	// are those of all subtasks that had state in it, in the order of their numbers; every new subtask gets them all, as
+	// the parallelism may be another one and as writers may have to know of each other (names they must not use again).
+	RestoreWriter(ctx WriterContext, checkpoint int64, states []WriterState) (Writer[T], error)
+}
+
+// WriterState is what a writer returned from Snapshot.
+type WriterState struct {
+	// Subtask is the number that the writer's subtask had.
+	Subtask int
+	// Mine says that the writer that is opened goes on with this state: of the writers of the new subtasks, exactly one is
+	// told so. Subtasks keep their own state while there are as many as before.
+	Mine bool
+	// State is what Snapshot returned.
+	State []byte
+}
+
+// StatefulWriter is implemented by the writers of a StatefulSink.
+type StatefulWriter interface {
+	// Snapshot returns the state of this moment for a checkpoint. It comes after Flush and, in a committing sink, after
+	// Prepare: what was prepared is kept by the engine, committed when this checkpoint or a later one is complete, and no
+	// part of the state. It is called for checkpoints after the end of the input, too. The engine keeps the bytes.
+	Snapshot(checkpoint int64) ([]byte, error)
+}
+
+// TimedContext is a WriterContext that knows the time: the engine's do. Writers that need it where there is no element, as
+// in Flush, ask for it.
+type TimedContext interface {
+	WriterContext
+	// Now is the processing time in ms, as the subtask sees it.
+	Now() int64
+}
