@@ -11,6 +11,7 @@ import (
 	"github.com/flott-dev/flott/internal/frame"
 	"github.com/flott-dev/flott/internal/graph"
 	"github.com/flott-dev/flott/internal/host"
+	"github.com/flott-dev/flott/internal/keygroup"
 	"github.com/flott-dev/flott/internal/operator"
 	"github.com/flott-dev/flott/internal/plan"
 	"github.com/flott-dev/flott/process"
@@ -34,6 +35,9 @@ type Control struct {
 	opened  int
 	closed  bool
 	dead    error
+
+	restored    *restored
+	checkpoints int64 // the number of the last one
 }
 
 // node is an operator at work.
@@ -42,6 +46,8 @@ type node struct {
 	rt    *operator.Runtime
 	host  *runtimeHost
 	fanIn map[int]*union // inputs that several outputs feed
+
+	groups keygroup.Range
 }
 
 // source stands for an input of the harness.
@@ -61,6 +67,13 @@ func newControl(t testing.TB, c *config, jg *plan.JobGraph, inputs int) *Control
 		Now: c.start, Clock: h.clock, Mailbox: host.NewMailbox(waiter), Waiter: waiter, Spawn: &h.spawn,
 		Timers: &operator.Callbacks{}, RunLen: frame.DefaultLen, Subtask: c.subtask, Parallelism: c.parallelism,
 		JobName: "harness", AutoWatermarkInterval: c.settings.AutoWatermark.Milliseconds(),
+	}
+	var err error
+	if h.restored, err = c.assemble(); err != nil {
+		t.Fatalf("restore the operator: %v", err)
+	}
+	if h.restored != nil {
+		h.seed, h.checkpoints = h.restored.manifest.HashSeed, h.restored.manifest.ID
 	}
 	h.scope.Ctx, h.cancel = context.WithCancel(context.Background())
 	stands := map[*graph.Node]*operator.Output{}
@@ -90,7 +103,9 @@ func (c *Control) build(jg *plan.JobGraph, stands map[*graph.Node]*operator.Outp
 			if len(n.Node.Inputs) == 0 {
 				return fmt.Errorf("build the operator: %v has no input", n.Node)
 			}
-			c.add(n)
+			if err := c.add(n); err != nil {
+				return err
+			}
 		}
 	}
 	for _, n := range jg.Graph.Nodes {
@@ -117,20 +132,30 @@ func (c *Control) build(jg *plan.JobGraph, stands map[*graph.Node]*operator.Outp
 	return nil
 }
 
-func (c *Control) add(n *plan.ChainNode) {
+func (c *Control) add(n *plan.ChainNode) error {
 	rt := &operator.Runtime{
 		Scope: c.scope, Name: n.Node.Name, UID: n.ID.String(), MaxParallelism: n.MaxParallelism, Seed: c.seed,
 	}
 	h := newRuntimeHost(c, rt)
 	rt.Host = h
+	if c.restored != nil {
+		var err error
+		if rt.Restored, err = c.restored.operator(rt); err != nil {
+			return err
+		}
+	}
 	groups := n.KeyGroups(c.scope.Parallelism, c.scope.Subtask)
 	rt.OpenState = func(o statebackend.Options) (statebackend.Store, error) {
 		o.MaxParallelism, o.FirstGroup, o.LastGroup = n.MaxParallelism, groups.First, groups.Last
+		if rt.Restored != nil {
+			o.Restored = rt.Restored.Store
+		}
 		return h.openState(c.config.settings.Backend, o)
 	}
-	at := &node{op: n.Node.New(), rt: rt, host: h, fanIn: map[int]*union{}}
+	at := &node{op: n.Node.New(), rt: rt, host: h, fanIn: map[int]*union{}, groups: groups}
 	c.nodes[n.Node] = at
 	c.order = append(c.order, at)
+	return nil
 }
 
 // input is the operator's input of that number; a node that several outputs feed has a valve before it.

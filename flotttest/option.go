@@ -27,6 +27,7 @@ type config struct {
 	parallelism int
 	start       int64
 	readOnly    bool
+	restored    []*Snapshot
 }
 
 // side is what a harness knows of a side output's type.

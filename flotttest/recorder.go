@@ -113,6 +113,8 @@ func (l link[R]) Mark(m frame.Mark) error {
 		e.Kind = IsActive
 	case frame.End:
 		e.Kind = IsEnd
+	case frame.Barrier:
+		return nil
 	default:
 		return fmt.Errorf("record a %v", m.Kind)
 	}

@@ -3,6 +3,7 @@ package process
 import (
 	"fmt"
 
+	"github.com/flott-dev/flott/serde"
 	"github.com/flott-dev/flott/state"
 )
 
@@ -110,26 +111,42 @@ type BroadcastDescriptor interface {
 	Name() string
 	// Err is the mistake in the declaration, or nil.
 	Err() error
+	// Schema describes an item of a snapshot.
+	Schema() *serde.Schema
+	// OpenItems makes an empty state for a subtask, a *state.Broadcast of the descriptor's types; Err must be nil. fail
+	// takes the errors of accesses.
+	OpenItems(fail func(error)) state.BroadcastItems
 }
 
 // BroadcastStates are the broadcast states of one subtask of an operator. For drivers and test harnesses.
 type BroadcastStates struct {
-	fail func(error)
-	all  []broadcastState // few: looking through them beats a map
+	all []broadcastState // few: looking through them beats a map
 }
 
 type broadcastState struct {
-	declared    BroadcastDescriptor
-	state, view any // of the descriptor's types; nil until the first access
+	declared BroadcastDescriptor
+	state    state.BroadcastItems // of the descriptor's types
+	view     any                  // likewise; nil until the first access
 }
 
 // NewBroadcastStates returns the declared states, empty. fail takes accesses that fail; it must fail the task.
 func NewBroadcastStates(declared []BroadcastDescriptor, fail func(error)) *BroadcastStates {
-	s := &BroadcastStates{fail: fail, all: make([]broadcastState, len(declared))}
+	s := &BroadcastStates{all: make([]broadcastState, len(declared))}
 	for i, d := range declared {
 		s.all[i].declared = d
+		s.all[i].state = d.OpenItems(fail)
 	}
 	return s
+}
+
+// Each calls f for each state, in the order of the declarations, until it returns an error.
+func (s *BroadcastStates) Each(f func(d BroadcastDescriptor, state state.BroadcastItems) error) error {
+	for i := range s.all {
+		if err := f(s.all[i].declared, s.all[i].state); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func stateOf[K comparable, V any](s *BroadcastStates, d *state.BroadcastDescriptor[K, V]) *state.Broadcast[K, V] {
@@ -140,7 +157,7 @@ func viewOf[K comparable, V any](s *BroadcastStates, d *state.BroadcastDescripto
 	return open(s, d).view.(*state.BroadcastView[K, V])
 }
 
-// open finds a state and makes it at the first access. It panics where the program is wrong: what the function asks for
+// open finds a state. It panics where the program is wrong: what the function asks for
 // is not what the stream was broadcast with.
 func open[K comparable, V any](s *BroadcastStates, d *state.BroadcastDescriptor[K, V]) *broadcastState {
 	for i := range s.all {
@@ -151,9 +168,8 @@ func open[K comparable, V any](s *BroadcastStates, d *state.BroadcastDescriptor[
 		if _, same := b.declared.(*state.BroadcastDescriptor[K, V]); !same {
 			panic(fmt.Sprintf("use broadcast state %q as a %T: the stream was broadcast with a %T", d.Name(), d, b.declared))
 		}
-		if b.state == nil {
-			opened := d.Open(s.fail)
-			b.state, b.view = opened, opened.View()
+		if b.view == nil {
+			b.view = b.state.(*state.Broadcast[K, V]).View()
 		}
 		return b
 	}

@@ -70,6 +70,17 @@ func (d *BroadcastDescriptor[K, V]) Open(fail func(error)) *Broadcast[K, V] {
 	return &Broadcast[K, V]{d: d, fail: fail, index: map[string]int{}}
 }
 
+// BroadcastItems is a Broadcast of whatever types, as snapshots see it.
+type BroadcastItems interface {
+	// AppendItems appends the entries as items of a snapshot.
+	AppendItems(items [][]byte) ([][]byte, error)
+	// RestoreItems replaces all entries by those of a snapshot that was taken under a schema; nil: the descriptor's own.
+	RestoreItems(items [][]byte, old *serde.Schema) error
+}
+
+// OpenItems is Open for those who don't know the types: the engine.
+func (d *BroadcastDescriptor[K, V]) OpenItems(fail func(error)) BroadcastItems { return d.Open(fail) }
+
 // Broadcast is a map of which every subtask of an operator holds a copy, changed by the elements of a broadcast stream
 // only, in the same way in every subtask. It lies in memory whatever the state backend is. It has value semantics: Put
 // copies in, Get gives a value that is the caller's. Iteration is in the order in which keys were first put.

@@ -82,18 +82,6 @@ func TestJoinVectors(t *testing.T) {
 			"window_join": runWindowJoin, "window_cogroup": runWindowCoGroup,
 		},
 	}
-	s.Absent = func(t *testing.T, c conformance.Case) string {
-		if c.Kind == "interval_join_operator" {
-			var v joinOperatorCase
-			c.Decode(t, &v)
-			for _, s := range v.Steps {
-				if s.SnapshotRestore {
-					return "the harness takes no snapshots"
-				}
-			}
-		}
-		return ""
-	}
 	s.Run(t)
 }
 
@@ -129,12 +117,14 @@ func runJoinLayout[X any](t *testing.T, v *joinOperatorCase, w conformance.Way, 
 	spy := &tableSpy{maps: map[string]statebackend.MapTable{}}
 	opts := append(wayOptions(w), flotttest.WithEnv(stream.WithBackends(spy)))
 	key := func(X) string { return "key" }
-	h := flotttest.NewTwoInputHarness(t, func(a, b *stream.Stream[X]) *stream.Stream[joinPair] {
-		return intervalJoin(v.joinBounds, a.KeyBy(key), b.KeyBy(key), func(a, b X) joinPair {
-			return joinPair{Left: l.ms(a), Right: l.ms(b)}
-		})
-	}, opts...)
-	b := joinBench[X]{TwoInputHarness: h, layout: l, spy: spy, way: w}
+	open := func(more ...flotttest.Option) *flotttest.TwoInputHarness[X, X, joinPair] {
+		return flotttest.NewTwoInputHarness(t, func(a, b *stream.Stream[X]) *stream.Stream[joinPair] {
+			return intervalJoin(v.joinBounds, a.KeyBy(key), b.KeyBy(key), func(a, b X) joinPair {
+				return joinPair{Left: l.ms(a), Right: l.ms(b)}
+			})
+		}, slices.Concat(opts, more)...)
+	}
+	b := joinBench[X]{TwoInputHarness: open(), open: open, layout: l, spy: spy, way: w}
 	for i, s := range v.Steps {
 		b.step(t, i, s)
 	}
@@ -156,6 +146,7 @@ func intervalJoin[A, B any](v joinBounds, a *stream.KeyedStream[A, string], b *s
 // joinBench runs the steps of an operator case.
 type joinBench[X any] struct {
 	*flotttest.TwoInputHarness[X, X, joinPair]
+	open   func(more ...flotttest.Option) *flotttest.TwoInputHarness[X, X, joinPair]
 	layout joinLayout[X]
 	spy    *tableSpy
 	way    conformance.Way
@@ -194,6 +185,10 @@ func (b *joinBench[X]) step(t *testing.T, i int, s joinStep) {
 		}
 	case s.Watermark != nil:
 		b.at(s.Input).ProcessWatermark(int64(*s.Watermark))
+	case s.SnapshotRestore:
+		taken := b.Snapshot()
+		b.Close()
+		b.TwoInputHarness = b.open(flotttest.Restore(taken))
 	case s.ExpectPairs != nil:
 		compare(t, i, "pairs", pairTexts(b.Elements()), texts(*s.ExpectPairs), true)
 		b.Clear()

@@ -75,11 +75,6 @@ func TestProcessFunctionVectors(t *testing.T) {
 	s.Absent = func(t *testing.T, c conformance.Case) string {
 		var v processCase
 		c.Decode(t, &v)
-		for _, s := range v.Steps {
-			if s.SnapshotRestore || s.Rescale {
-				return "the harness takes no snapshots"
-			}
-		}
 		if v.Function.Name == "null_output_tag" && !refusesNilTag(t) {
 			return "contexts take a tag without a name for one that nobody reads"
 		}
@@ -104,7 +99,15 @@ func runProcess(t *testing.T, c conformance.Case, w conformance.Way) {
 	for name, build := range subjects(t, &v) {
 		t.Run(name, func(t *testing.T) {
 			see := &seen{}
-			b := processBench{c: &v, subject: build(t, append(sideOptions(), wayOptions(w)...), see), see: see}
+			opts := append(sideOptions(), wayOptions(w)...)
+			if v.MaxParallelism > 0 {
+				opts = append(opts, flotttest.WithMaxParallelism(v.MaxParallelism))
+			}
+			b := processBench{c: &v, subject: build(t, opts, see), see: see}
+			if v.OldParallelism > 0 {
+				b.all = fresh(t, b.subject, v.OldParallelism)
+				b.subject = b.all[0]
+			}
 			b.pending = pending{to: b.subject, way: w, input: 1}
 			for i := range v.Steps {
 				b.step(t, i, &v.Steps[i])
@@ -122,6 +125,18 @@ type processBench struct {
 	subject subject
 	see     *seen
 	pending pending
+	all     []subject // the subtasks of a case with several; new says that they are those after the rescaling
+	new     bool
+}
+
+// fresh are the subtasks of an operator of which a subject was made for another parallelism.
+func fresh(t *testing.T, s subject, parallelism int) []subject {
+	t.Helper()
+	all := make([]subject, parallelism)
+	for i := range all {
+		all[i] = s.again(t, flotttest.WithSubtask(i, parallelism))
+	}
+	return all
 }
 
 func (b *processBench) step(t *testing.T, i int, s *processStep) {
@@ -130,6 +145,10 @@ func (b *processBench) step(t *testing.T, i int, s *processStep) {
 		t.Fatalf("step %d: order %q is unknown", i, s.Order)
 	}
 	input := max(1, s.Input)
+	if s.To != "" {
+		b.pushAll(t, i, s)
+		return
+	}
 	if s.Element != nil && s.ExpectError == nil {
 		if err := b.pending.add(input, rawElement{s.Element, int64(s.TS)}); err != nil {
 			t.Fatalf("step %d: %v", i, err)
@@ -149,11 +168,29 @@ func (b *processBench) step(t *testing.T, i int, s *processStep) {
 		err = b.subject.watermark(input, int64(*s.Watermark))
 	case s.ProcessingTime != nil:
 		err = b.subject.clock(int64(*s.ProcessingTime))
+	case s.SnapshotRestore:
+		b.subject = restarted(t, b.subject)
+		b.pending.to = b.subject
+	case s.Rescale:
+		b.all, b.new = rescaled(t, b.all, b.c.NewParallelism), true
 	default:
 		b.expect(t, i, s)
 	}
 	if err != nil {
 		t.Fatalf("step %d: %v", i, err)
+	}
+}
+
+// pushAll hands an element to every subtask.
+func (b *processBench) pushAll(t *testing.T, i int, s *processStep) {
+	t.Helper()
+	if s.Element == nil || b.all == nil || s.To != map[bool]string{false: "every_old_subtask", true: "every_new_subtask"}[b.new] {
+		t.Fatalf("step %d: nothing that can be done %q", i, s.To)
+	}
+	for _, sub := range b.all {
+		if err := sub.push(max(1, s.Input), []rawElement{{s.Element, int64(s.TS)}}); err != nil {
+			t.Fatalf("step %d: %v", i, err)
+		}
 	}
 }
 
@@ -165,6 +202,14 @@ func (b *processBench) expect(t *testing.T, i int, s *processStep) {
 	case s.ExpectSide != nil:
 		for tag, want := range s.ExpectSide {
 			compare(t, i, "side output "+tag, sides(t, b.subject, tag), conformance.Texts(want), s.Order == "any")
+		}
+	case s.ExpectEach != nil:
+		for _, sub := range b.all {
+			var want []string
+			for _, raw := range *s.ExpectEach {
+				want = append(want, string(raw))
+			}
+			compare(t, i, "output of a subtask", sub.output(), want, s.Order == "any")
 		}
 	case s.ExpectKeyed != nil:
 		if got, want := conformance.Text(b.see.keyed), conformance.Text(s.ExpectKeyed); got != want {

@@ -19,6 +19,32 @@ type subject interface {
 	clock(ms int64) error
 	output() []string // since the start or the last clear
 	clear()
+	control() *flotttest.Control
+	// again is the same operator anew, with more options.
+	again(t *testing.T, more ...flotttest.Option) subject
+}
+
+// restarted is a subject after a snapshot and a restore.
+func restarted(t *testing.T, s subject) subject {
+	t.Helper()
+	taken := s.control().Snapshot()
+	s.control().Close()
+	return s.again(t, flotttest.Restore(taken))
+}
+
+// rescaled are the new subtasks after a snapshot of all old ones.
+func rescaled(t *testing.T, old []subject, parallelism int) []subject {
+	t.Helper()
+	var taken []*flotttest.Snapshot
+	for _, s := range old {
+		taken = append(taken, s.control().Snapshot())
+		s.control().Close()
+	}
+	fresh := make([]subject, parallelism)
+	for i := range fresh {
+		fresh[i] = old[0].again(t, flotttest.WithSubtask(i, parallelism), flotttest.Restore(taken...))
+	}
+	return fresh
 }
 
 type rawElement struct {
@@ -80,11 +106,21 @@ type one[T, R any] struct {
 	*flotttest.Harness[T, R]
 	read func([]rawElement) ([]flotttest.Element[T], error)
 	text func(R) string
+	open func(t *testing.T, more []flotttest.Option) *flotttest.Harness[T, R]
 }
 
 func newOne[T, R any](t *testing.T, opts []flotttest.Option, build func(in *stream.Stream[T]) *stream.Stream[R]) *one[T, R] {
 	t.Helper()
-	return &one[T, R]{flotttest.NewHarness(t, build, opts...), read[T], jsonText[R]}
+	open := func(t *testing.T, more []flotttest.Option) *flotttest.Harness[T, R] {
+		t.Helper()
+		return flotttest.NewHarness(t, build, slices.Concat(opts, more)...)
+	}
+	return &one[T, R]{open(t, nil), read[T], jsonText[R], open}
+}
+
+func (s *one[T, R]) again(t *testing.T, more ...flotttest.Option) subject {
+	t.Helper()
+	return &one[T, R]{s.open(t, more), s.read, s.text, s.open}
 }
 
 func (s *one[T, R]) push(input int, elements []rawElement) error {
@@ -109,11 +145,21 @@ func (s *one[T, R]) clear() { s.Clear() }
 // two is a subject with two inputs.
 type two[A, B, R any] struct {
 	*flotttest.TwoInputHarness[A, B, R]
+	open func(t *testing.T, more []flotttest.Option) *flotttest.TwoInputHarness[A, B, R]
 }
 
 func newTwo[A, B, R any](t *testing.T, opts []flotttest.Option, build func(a *stream.Stream[A], b *stream.Stream[B]) *stream.Stream[R]) *two[A, B, R] {
 	t.Helper()
-	return &two[A, B, R]{flotttest.NewTwoInputHarness(t, build, opts...)}
+	open := func(t *testing.T, more []flotttest.Option) *flotttest.TwoInputHarness[A, B, R] {
+		t.Helper()
+		return flotttest.NewTwoInputHarness(t, build, slices.Concat(opts, more)...)
+	}
+	return &two[A, B, R]{open(t, nil), open}
+}
+
+func (s *two[A, B, R]) again(t *testing.T, more ...flotttest.Option) subject {
+	t.Helper()
+	return &two[A, B, R]{s.open(t, more), s.open}
 }
 
 func (s *two[A, B, R]) push(input int, elements []rawElement) error {
@@ -176,13 +222,7 @@ func sideOptions() []flotttest.Option {
 }
 
 func sideTexts[X any](s subject, tag process.OutputTag[X]) []string {
-	var c *flotttest.Control
-	switch h := s.(type) {
-	case interface{ control() *flotttest.Control }:
-		c = h.control()
-	default:
-		panic("a subject without a harness")
-	}
+	c := s.control()
 	var events []flotttest.Event[X]
 	for _, e := range c.SideOutput(tag) {
 		events = append(events, flotttest.Event[X]{Kind: flotttest.IsElement, Element: e})

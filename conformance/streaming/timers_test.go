@@ -1,6 +1,7 @@
 package streaming_test
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
@@ -10,9 +11,12 @@ import (
 
 	"github.com/flott-dev/flott/conformance"
 	"github.com/flott-dev/flott/flotttest"
+	"github.com/flott-dev/flott/internal/env"
+	"github.com/flott-dev/flott/internal/keygroup"
 	"github.com/flott-dev/flott/internal/operator"
 	"github.com/flott-dev/flott/internal/operator/timers"
 	"github.com/flott-dev/flott/process"
+	"github.com/flott-dev/flott/serde"
 	"github.com/flott-dev/flott/state"
 	"github.com/flott-dev/flott/stream"
 )
@@ -21,19 +25,6 @@ func TestTimerVectors(t *testing.T) {
 	s := conformance.Suite{
 		Folder: "streaming", Family: "timers", Rewrite: *rewrite,
 		Runners: map[string]conformance.Runner{"timer_service": runTimerService, "command_operator": conformance.EachWay(runCommands)},
-	}
-	s.Absent = func(t *testing.T, c conformance.Case) string {
-		if c.Kind != "command_operator" {
-			return ""
-		}
-		var v commandCase
-		c.Decode(t, &v)
-		for _, s := range v.Steps {
-			if s.SnapshotRestore || s.Rescale != nil {
-				return "the harness takes no snapshots"
-			}
-		}
-		return ""
 	}
 	s.Run(t)
 }
@@ -278,7 +269,33 @@ type command struct {
 	What string
 }
 
-func (c *command) UnmarshalJSON(b []byte) error { return tuple(b, &c.Key, &c.What) }
+func (c *command) UnmarshalJSON(b []byte) error {
+	var key any
+	if err := tuple(b, &key, &c.What); err != nil {
+		return err
+	}
+	switch key := key.(type) {
+	case float64:
+		c.Key = int64(key)
+	case string:
+		c.Key = symbolic(key)
+	}
+	return nil
+}
+
+// symbolic is a key of the lower or the upper half of ten key groups.
+func symbolic(name string) int64 {
+	key, err := serde.KeyOf[int64]()
+	if err != nil {
+		panic(err)
+	}
+	for k := int64(0); ; k++ {
+		hash := key.HashOne(binary.LittleEndian.AppendUint64(nil, uint64(k)), env.DefaultSeed)
+		if high := keygroup.Of(uint32(hash), 10) >= 5; high == (name == "high") {
+			return k
+		}
+	}
+}
 
 // commander carries out commands on a text that is kept as a V.
 type commander[V any] struct {
@@ -354,37 +371,88 @@ func runCommands(t *testing.T, c conformance.Case, w conformance.Way) {
 		},
 	}
 	for name, subject := range makers {
-		t.Run(name, func(t *testing.T) { playCommands(t, v.Steps, subject(t), w) })
+		t.Run(name, func(t *testing.T) {
+			b := commandBench{all: fresh(t, subject(t), parallelismOf(v.Steps)), way: w}
+			b.reset()
+			b.play(t, v.Steps)
+		})
 	}
 }
 
-func playCommands(t *testing.T, steps []commandStep, s subject, w conformance.Way) {
-	t.Helper()
-	held := pending{to: s, way: w, input: 1}
-	for i, step := range steps {
-		if sub := string(step.Subtask); sub != "" && sub != "0" && sub != `"all"` {
-			t.Fatalf("step %d: there is no subtask %s", i, sub)
-		}
-		var err error
-		if step.Element != nil {
-			err = held.add(1, rawElement{step.Element, int64(step.TS)})
-		} else if err = held.flush(); err == nil {
-			switch {
-			case step.Watermark != nil:
-				err = s.watermark(1, int64(*step.Watermark))
-			case step.ProcessingTime != nil:
-				err = s.clock(int64(*step.ProcessingTime))
-			case step.ExpectOutput != nil:
-				compare(t, i, "output", recordsOf(s), quoted(*step.ExpectOutput), false)
-				s.clear()
-			default:
-				t.Fatalf("step %d is unknown", i)
-			}
-		}
-		if err != nil {
-			t.Fatalf("step %d: %v", i, err)
+// parallelismOf is how many subtasks a case begins with.
+func parallelismOf(steps []commandStep) int {
+	for _, s := range steps {
+		if s.Rescale != nil {
+			return s.Rescale.From
 		}
 	}
+	return 1
+}
+
+// commandBench plays the steps of one case on the subtasks of an operator.
+type commandBench struct {
+	all  []subject
+	held []pending // by subtask
+	way  conformance.Way
+	only int // steps that name no subtask mean this one
+}
+
+// reset is called when there are other subtasks.
+func (b *commandBench) reset() {
+	b.held = make([]pending, len(b.all))
+	for i, s := range b.all {
+		b.held[i] = pending{to: s, way: b.way, input: 1}
+	}
+}
+
+func (b *commandBench) play(t *testing.T, steps []commandStep) {
+	t.Helper()
+	for i, step := range steps {
+		first, last := b.only, b.only
+		if named := string(step.Subtask); named == `"all"` {
+			first, last = 0, len(b.all)-1
+		} else if named != "" {
+			first = int(number(named))
+			last = first
+		}
+		for n := first; n <= last; n++ {
+			if err := b.step(t, i, &step, n); err != nil {
+				t.Fatalf("step %d: %v", i, err)
+			}
+		}
+	}
+}
+
+// step does one step on subtask n.
+func (b *commandBench) step(t *testing.T, i int, step *commandStep, n int) error {
+	t.Helper()
+	if step.Element != nil {
+		return b.held[n].add(1, rawElement{step.Element, int64(step.TS)})
+	}
+	for n := range b.held {
+		if err := b.held[n].flush(); err != nil {
+			return err
+		}
+	}
+	s := b.all[n]
+	switch {
+	case step.Watermark != nil:
+		return s.watermark(1, int64(*step.Watermark))
+	case step.ProcessingTime != nil:
+		return s.clock(int64(*step.ProcessingTime))
+	case step.SnapshotRestore:
+		b.all[n] = restarted(t, s)
+		b.reset()
+	case step.Rescale != nil:
+		b.all, b.only = rescaled(t, b.all, step.Rescale.To), step.Rescale.RunSubtask
+		b.reset()
+	case step.ExpectOutput != nil:
+		compare(t, i, "output", recordsOf(s), quoted(*step.ExpectOutput), false)
+		s.clear()
+	default:
+		t.Fatalf("step %d is unknown", i)
+	}
+	return nil
 }
 
 // recordsOf are the values of a subject's records, without timestamps.

@@ -11,6 +11,7 @@ type Calls[R any] struct {
 	Sides *Sides
 	To    *process.Collector[R]
 
+	rt      *Runtime
 	main    *Output
 	emitter Emitter
 }
@@ -28,6 +29,7 @@ func (c *Calls[R]) Output(tag string) *Output {
 
 // Open makes the buffers; the main output must be bound.
 func (c *Calls[R]) Open(rt *Runtime) {
+	c.rt = rt
 	c.Sides.Open(rt)
 	c.emitter.Open(c.main)
 	c.To = process.NewCollector[R](c.emitter.Column, c.emitter.Flush)
@@ -47,6 +49,24 @@ func (c *Calls[R]) Forward(m frame.Mark) error {
 		return err
 	}
 	return c.main.Mark(m)
+}
+
+// Snapshot implements Snapshotter with what functions on streams without keys have.
+func (c *Calls[R]) Snapshot(s *Snapshot) error { return c.rt.SnapshotFunctions(s) }
+
+// CheckpointCompleted implements CheckpointListener.
+func (c *Calls[R]) CheckpointCompleted(id int64) error { return c.call(id, c.rt.FunctionsCompleted) }
+
+// CheckpointAborted implements CheckpointListener.
+func (c *Calls[R]) CheckpointAborted(id int64) error { return c.call(id, c.rt.FunctionsAborted) }
+
+// call lets the functions hear of a checkpoint; what they emit then goes on.
+func (c *Calls[R]) call(id int64, tell func(int64) error) error {
+	c.To.SetTime(frame.NoTime)
+	if err := tell(id); err != nil {
+		return err
+	}
+	return c.Send()
 }
 
 // Finish calls the function's hook for the end of the operator, if it has one; the driver sends.

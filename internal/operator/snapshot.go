@@ -1,9 +1,11 @@
 package operator
 
 import (
+	"fmt"
 	"iter"
 
 	"github.com/flott-dev/flott/checkpoint"
+	"github.com/flott-dev/flott/serde"
 	"github.com/flott-dev/flott/statebackend"
 )
 
@@ -28,7 +30,7 @@ type Snapshot struct {
 	ID int64
 	// Savepoint says that the snapshot is a user's.
 	Savepoint bool
-	// Groups is the number of key groups; GroupOf gives the group of a key's hash.
+	// Groups is the number of key groups.
 	Groups int
 	// Stores are frozen stores: their tables are state by key.
 	Stores []statebackend.Frozen
@@ -37,6 +39,23 @@ type Snapshot struct {
 	Tables []statebackend.FrozenTable
 	// Lists are state of the operator.
 	Lists []checkpoint.List
+}
+
+// Freeze adds the tables of a store.
+func (s *Snapshot) Freeze(store statebackend.Store) error {
+	frozen, err := store.Freeze()
+	if err != nil {
+		return fmt.Errorf("snapshot keyed state: %w", err)
+	}
+	s.Stores = append(s.Stores, frozen)
+	return nil
+}
+
+// Release gives back what the frozen stores hold, written or not.
+func (s *Snapshot) Release() {
+	for _, f := range s.Stores {
+		f.Release()
+	}
 }
 
 // Restored is the state of a snapshot that one operator of one subtask begins with; nil: there is none, it begins afresh.
@@ -63,12 +82,34 @@ func (r *Restored) List(name string) *checkpoint.List {
 	return nil
 }
 
-// Rows gives the rows of a table that is not the store's own (Snapshot.Tables); none if there is no such table.
-func (r *Restored) Rows(table string) iter.Seq2[*statebackend.Row, error] {
-	if r != nil && r.Store != nil {
-		if t, ok := r.Store.Table(table); ok {
-			return t.Rows
+// Table gives the rows of a table that is not the store's own (Snapshot.Tables); none if there is no such table. It is an
+// error if the table was written as another kind of table, or with other types of keys, which can't change.
+func (r *Restored) Table(want *statebackend.TableInfo) (iter.Seq2[*statebackend.Row, error], error) {
+	none := func(func(*statebackend.Row, error) bool) {}
+	if r == nil || r.Store == nil {
+		return none, nil
+	}
+	t, ok := r.Store.Table(want.Name)
+	if !ok {
+		return none, nil
+	}
+	if t.Kind != want.Kind {
+		return none, fmt.Errorf("table %q of the snapshot holds a %s, not %s", want.Name, t.Kind, want.Kind)
+	}
+	for _, part := range []struct {
+		what     string
+		old, now *serde.Schema
+	}{{"key", t.Key, want.Key}, {"namespace", t.Namespace, want.Namespace}, {"map key", t.MapKey, want.MapKey}} {
+		if was, is := schemaText(part.old), schemaText(part.now); was != is {
+			return none, fmt.Errorf("the snapshot has the %s type %s, the program %s: types of keys can't change", part.what, was, is)
 		}
 	}
-	return func(func(*statebackend.Row, error) bool) {}
+	return t.Rows, nil
+}
+
+func schemaText(s *serde.Schema) string {
+	if s == nil {
+		return "(none)"
+	}
+	return s.String()
 }

@@ -19,6 +19,7 @@ type keyedProcessor[K, T, B, R any] struct {
 	construct func(*process.Runtime) process.KeyedBroadcastFunction[K, T, B, R]
 	reader    *process.KeyedReadOnlyContext[K]
 	writer    *process.KeyedBroadcastContext[K]
+	states    *process.BroadcastStates
 	tables    *tables
 	piece     func(*frame.Run) error // bound once: a method value would be allocated at each use
 	key       K
@@ -41,10 +42,12 @@ func (o *keyedProcessor[K, T, B, R]) Open(rt *operator.Runtime) (err error) {
 		return err
 	}
 	run, services := o.keys.Current(), o.keys.Services()
-	states := process.NewBroadcastStates(o.declared, run.Fail)
+	if o.states, err = openStates(rt, o.declared, run.Fail); err != nil {
+		return err
+	}
 	o.tables = &tables{Store: o.keys.Store(), byName: map[string]ranger{}}
-	o.reader = process.NewKeyedReadOnlyContext[K](services, states)
-	o.writer = process.NewKeyedBroadcastContext(services, states, o.apply)
+	o.reader = process.NewKeyedReadOnlyContext[K](services, o.states)
+	o.writer = process.NewKeyedBroadcastContext(services, o.states, o.apply)
 	o.Fn, err = operator.Construct(rt, o.tables, run, o.construct)
 	return err
 }
@@ -55,6 +58,17 @@ func (o *keyedProcessor[K, T, B, R]) Close() error {
 		err = e
 	}
 	return err
+}
+
+// Snapshot implements operator.Snapshotter.
+func (o *keyedProcessor[K, T, B, R]) Snapshot(s *operator.Snapshot) error {
+	if err := o.Calls.Snapshot(s); err != nil {
+		return err
+	}
+	if err := snapshot(s, o.states); err != nil {
+		return err
+	}
+	return o.keys.Snapshot(s)
 }
 
 func (o *keyedProcessor[K, T, B, R]) push(r *frame.Run) error { return o.keys.Each(r, o.piece) }

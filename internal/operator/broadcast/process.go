@@ -16,6 +16,7 @@ type processor[T, B, R any] struct {
 	declared []process.BroadcastDescriptor
 	reader   *process.ReadOnlyContext
 	writer   *process.BroadcastContext
+	states   *process.BroadcastStates
 }
 
 // Process returns the driver of a broadcast function on a stream that is not keyed.
@@ -26,12 +27,24 @@ func Process[T, B, R any](in co.Inputs, out *frame.Type, declared []process.Broa
 	return o
 }
 
-func (o *processor[T, B, R]) Open(rt *operator.Runtime) error {
-	err := o.Unkeyed.Open(rt)
-	states := process.NewBroadcastStates(o.declared, o.Run.Fail)
-	o.reader = process.NewReadOnlyContext(o.Services, states)
-	o.writer = process.NewBroadcastContext(o.Services, states)
-	return err
+func (o *processor[T, B, R]) Open(rt *operator.Runtime) (err error) {
+	if err = o.Unkeyed.Open(rt); err != nil {
+		return err
+	}
+	if o.states, err = openStates(rt, o.declared, o.Run.Fail); err != nil {
+		return err
+	}
+	o.reader = process.NewReadOnlyContext(o.Services, o.states)
+	o.writer = process.NewBroadcastContext(o.Services, o.states)
+	return nil
+}
+
+// Snapshot implements operator.Snapshotter.
+func (o *processor[T, B, R]) Snapshot(s *operator.Snapshot) error {
+	if err := o.Calls.Snapshot(s); err != nil {
+		return err
+	}
+	return snapshot(s, o.states)
 }
 
 func (o *processor[T, B, R]) push(r *frame.Run) error {

@@ -48,6 +48,14 @@ func (o *keyedProcessor[K, A, B, R]) Close() error {
 	return err
 }
 
+// Snapshot implements operator.Snapshotter.
+func (o *keyedProcessor[K, A, B, R]) Snapshot(s *operator.Snapshot) error {
+	if err := o.Calls.Snapshot(s); err != nil {
+		return err
+	}
+	return o.keys.Snapshot(s)
+}
+
 func (o *keyedProcessor[K, A, B, R]) push1(r *frame.Run) error { return o.keys.Each(r, o.piece1) }
 
 func (o *keyedProcessor[K, A, B, R]) push2(r *frame.Run) error { return o.keys.Each(r, o.piece2) }

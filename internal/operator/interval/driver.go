@@ -111,6 +111,14 @@ func (o *driver[A, B, R]) Close() error {
 	return err
 }
 
+// Snapshot implements operator.Snapshotter: the buffers are tables of the store.
+func (o *driver[A, B, R]) Snapshot(s *operator.Snapshot) error {
+	if err := o.Calls.Snapshot(s); err != nil {
+		return err
+	}
+	return o.keys.Snapshot(s)
+}
+
 func (o *driver[A, B, R]) push1(r *frame.Run) error { return o.keys.Each(r, o.piece1) }
 
 func (o *driver[A, B, R]) push2(r *frame.Run) error { return o.keys.Each(r, o.piece2) }

@@ -38,6 +38,9 @@ func (k *keyer) open(rt *operator.Runtime) (err error) {
 	return nil
 }
 
+// Snapshot implements operator.Snapshotter: it adds the store's tables.
+func (k *keyer) Snapshot(s *operator.Snapshot) error { return s.Freeze(k.store) }
+
 func (k *keyer) close() error {
 	if k.store == nil {
 		return nil

@@ -23,9 +23,10 @@ type Keys struct {
 	handler  Handler
 	spaced   SpacedHandler              // in place of handler
 	ends     interface{ Flush() error } // the one of them that there is
-	flushing bool                       // a callback is scheduled that ends the stretch of a spaced handler
-	onEvent  timers.Fire                // bound once: a method value would be allocated at each use
-	onFlush  func(int64) error          // likewise
+	types    timers.Types
+	flushing bool              // a callback is scheduled that ends the stretch of a spaced handler
+	onEvent  timers.Fire       // bound once: a method value would be allocated at each use
+	onFlush  func(int64) error // likewise
 }
 
 // Handler is a driver whose timers fire.
@@ -50,11 +51,12 @@ func NewKeys(inputs ...*operator.Key) *Keys {
 // Open opens the store and the timers; sides must be open.
 func (k *Keys) Open(rt *operator.Runtime, sides *operator.Sides, h Handler) error {
 	k.handler, k.ends, k.onEvent = h, h, k.fireEvent
-	return k.openTimers(rt, sides, k.fireProcessing, int(k.key.Width))
+	return k.openTimers(rt, sides, k.fireProcessing, nil)
 }
 
-// openTimers opens store and timers. inline is the width of a timer's key and namespace, 0 if it varies.
-func (k *Keys) openTimers(rt *operator.Runtime, sides *operator.Sides, processing timers.Fire, inline int) error {
+// openTimers opens store and timers, as a snapshot has them. namespace is the type of the timers' namespaces, if they have
+// some.
+func (k *Keys) openTimers(rt *operator.Runtime, sides *operator.Sides, processing timers.Fire, namespace *serde.Key) error {
 	if err := k.open(rt); err != nil {
 		return err
 	}
@@ -65,9 +67,29 @@ func (k *Keys) openTimers(rt *operator.Runtime, sides *operator.Sides, processin
 	}
 	k.services = services{
 		Services: *operator.NewServices(rt, sides), keyer: &k.keyer, run: state.CurrentRun{Index: state.None},
-		timers: timers.New(timers.Options{Callbacks: rt.Timers, OnProcessingTime: processing, Inline: inline}),
+		timers: timers.New(timers.Options{Callbacks: rt.Timers, OnProcessingTime: processing, Inline: k.inline(namespace)}),
 	}
-	return nil
+	k.types = timers.Types{Key: k.key.Key, Namespace: namespace, Seed: rt.Seed}
+	return k.services.timers.Restore(rt.Restored, k.types)
+}
+
+// inline is the width of a timer's key and namespace, 0 if it varies.
+func (k *Keys) inline(namespace *serde.Key) int {
+	switch {
+	case namespace == nil:
+		return int(k.key.Width)
+	case k.key.Width == 0 || namespace.Width == 0 && namespace.Size > 0:
+		return 0
+	}
+	return int(k.key.Width + namespace.Width)
+}
+
+// Snapshot adds store and timers to a snapshot.
+func (k *Keys) Snapshot(s *operator.Snapshot) error {
+	if err := k.keyer.Snapshot(s); err != nil {
+		return err
+	}
+	return k.services.timers.Freeze(s, k.types)
 }
 
 // Close releases timers and store.

@@ -55,6 +55,14 @@ func (o *processor[K, T, R]) Close() error {
 	return err
 }
 
+// Snapshot implements operator.Snapshotter.
+func (o *processor[K, T, R]) Snapshot(s *operator.Snapshot) error {
+	if err := o.Calls.Snapshot(s); err != nil {
+		return err
+	}
+	return o.keys.Snapshot(s)
+}
+
 func (o *processor[K, T, R]) Push(r *frame.Run) error { return o.keys.Each(r, o.pushPiece) }
 
 func (o *processor[K, T, R]) push(r *frame.Run) error {

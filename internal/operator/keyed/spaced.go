@@ -21,11 +21,7 @@ type SpacedHandler interface {
 func (k *Keys) OpenSpaced(rt *operator.Runtime, sides *operator.Sides, namespace *serde.Key, h SpacedHandler) error {
 	k.spaced, k.ends = h, h
 	k.onEvent, k.onFlush = k.fireEventIn, k.flushSpaced
-	inline := int(k.key.Width + namespace.Width)
-	if k.key.Width == 0 || namespace.Width == 0 && namespace.Size > 0 {
-		inline = 0
-	}
-	return k.openTimers(rt, sides, k.fireProcessingIn, inline)
+	return k.openTimers(rt, sides, k.fireProcessingIn, namespace)
 }
 
 // Register sets a timer of the key at hand in a namespace, which is copied.

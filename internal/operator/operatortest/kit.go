@@ -65,6 +65,9 @@ func Runtime() *operator.Runtime {
 	rt.At = rt
 	rt.OpenState = func(o statebackend.Options) (statebackend.Store, error) {
 		o.MaxParallelism, o.LastGroup = 128, 127
+		if rt.Restored != nil {
+			o.Restored = rt.Restored.Store
+		}
 		return heap.Backend{}.Open(o)
 	}
 	return rt
