@@ -158,8 +158,8 @@ func (w *jsonWriter) value(s shape, depth int) error {
 	case serde.Struct:
 		return w.fields(s, depth)
 	case serde.Array:
-		if s.Len > maxWidth && empty(s.Elem) {
-			return fmt.Errorf("an array of %d elements that take no bytes", s.Len)
+		if n := nothings(s.Schema); n > maxNothings {
+			return errors.New("an array of many elements that take no bytes")
 		}
 		return w.elements(s, s.Len, depth)
 	}
@@ -302,7 +302,7 @@ func (w *jsonWriter) many(s shape, depth int) error {
 		w.dst = appendBase64(w.dst, b)
 		return err
 	case empty(s.Elem):
-		return w.nothings(s, int(n), depth)
+		return w.zeros(s, int(n), depth)
 	}
 	return w.elements(s, int(n), depth)
 }
@@ -323,8 +323,28 @@ func empty(s *serde.Schema) bool {
 	return true
 }
 
-// nothings writes a slice of elements that take no bytes: each stands as one 0.
-func (w *jsonWriter) nothings(s shape, n, depth int) error {
+// maxNothings bounds how many values without bytes one array holds: nothing else would.
+const maxNothings = 1 << 10
+
+// nothings is how many values without bytes are inside of one, up to some more than maxNothings.
+func nothings(s *serde.Schema) int {
+	if !empty(s) {
+		return 0
+	}
+	n := 1
+	switch s.Kind {
+	case serde.Array:
+		n += min(s.Len, maxNothings+1) * nothings(s.Elem)
+	case serde.Struct:
+		for _, f := range s.Fields {
+			n += nothings(f.Schema)
+		}
+	}
+	return min(n, maxNothings+1)
+}
+
+// zeros writes a slice of elements that take no bytes: each stands as one 0.
+func (w *jsonWriter) zeros(s shape, n, depth int) error {
 	w.dst = append(w.dst, '[')
 	for i := range n {
 		if i > 0 {
