@@ -167,7 +167,7 @@ func (e *Env) Start(ctx context.Context, name string) (*Execution, error) {
 	if e.Settings.Restart != nil {
 		restart = e.Settings.Restart()
 	}
-	return &Execution{Job: jobmanager.Submit(ctx, newID(), job, opt, restart), Name: name, Graph: job.Graph}, nil
+	return &Execution{Job: jobmanager.Submit(ctx, newID(), job, opt, restart, nil), Name: name, Graph: job.Graph}, nil
 }
 
 // job is what the attempts of the job have in common.

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/flott-dev/flott/checkpoint"
 	"github.com/flott-dev/flott/internal/operator"
 	"github.com/flott-dev/flott/internal/plan"
 	"github.com/flott-dev/flott/internal/taskmanager"
@@ -37,6 +38,68 @@ type coordinator struct {
 	mu    sync.Mutex
 	calls []func() error
 	wake  chan struct{}
+
+	id       string // the operator's
+	restored []byte // what it begins with; nil: it begins afresh
+
+	sending sync.Mutex
+	holding bool // what it sends waits for a trigger
+	held    []func()
+}
+
+// restore says what the coordinators begin with.
+func (cs *coordinators) restore(m *checkpoint.Manifest) {
+	for _, c := range cs.all {
+		if o := m.Operator(c.id); o != nil {
+			c.restored = o.Coordinator
+		}
+	}
+}
+
+// hold implements enumerators: each coordinator's state is of a moment after which it sends nothing until release.
+func (cs *coordinators) hold(id int64) (map[[2]int][]byte, error) {
+	type answer struct {
+		of    *coordinator
+		state []byte
+		err   error
+	}
+	answers := make(chan answer, len(cs.all))
+	for _, c := range cs.all {
+		c.post(func() error {
+			state, err := c.c.Snapshot(id)
+			c.sending.Lock()
+			c.holding = true
+			c.sending.Unlock()
+			answers <- answer{c, state, err}
+			return nil
+		})
+	}
+	states := map[[2]int][]byte{}
+	var errs []error
+	for range cs.all {
+		select {
+		case a := <-answers:
+			if a.err != nil {
+				errs = append(errs, fmt.Errorf("take the state of the coordinator of %q: %w", a.of.name, a.err))
+			}
+			states[[2]int{a.of.vertex, a.of.node}] = append([]byte{}, a.state...)
+		case <-cs.ctx.Done():
+			return nil, fmt.Errorf("take the state of the coordinators: %w", context.Cause(cs.ctx))
+		}
+	}
+	return states, errors.Join(errs...)
+}
+
+// release implements enumerators.
+func (cs *coordinators) release() {
+	for _, c := range cs.all {
+		c.sending.Lock()
+		for _, send := range c.held {
+			send()
+		}
+		c.held, c.holding = nil, false
+		c.sending.Unlock()
+	}
 }
 
 func newCoordinators(ctx context.Context, g *plan.ExecutionGraph) *coordinators {
@@ -49,7 +112,7 @@ func newCoordinators(ctx context.Context, g *plan.ExecutionGraph) *coordinators 
 			}
 			cs.all[[2]int{v.Index, n.Index}] = &coordinator{
 				owner: cs, c: n.Node.NewCoordinator(), name: n.Node.Name, parallelism: v.Parallelism,
-				vertex: v.Index, node: n.Index, wake: make(chan struct{}, 1),
+				vertex: v.Index, node: n.Index, wake: make(chan struct{}, 1), id: n.ID.String(),
 			}
 		}
 	}
@@ -102,6 +165,14 @@ func (c *coordinator) fail(err error) {
 	}
 }
 
+// giveUp fails the attempt for another reason than a coordinator's.
+func (cs *coordinators) giveUp(err error) {
+	select {
+	case cs.failed <- err:
+	default:
+	}
+}
+
 func (c *coordinator) post(f func() error) {
 	c.mu.Lock()
 	c.calls = append(c.calls, f)
@@ -123,7 +194,7 @@ func (c *coordinator) run() {
 			c.fail(fmt.Errorf("close: %w", err))
 		}
 	}()
-	if err := c.c.Start(c, nil); err != nil {
+	if err := c.c.Start(c, c.restored); err != nil {
 		c.fail(err)
 		return
 	}
@@ -157,6 +228,16 @@ func (c *coordinator) Parallelism() int { return c.parallelism }
 
 // Send implements operator.CoordinatorContext.
 func (c *coordinator) Send(subtask int, event []byte) {
+	c.sending.Lock()
+	defer c.sending.Unlock()
+	if c.holding {
+		c.held = append(c.held, func() { c.deliver(subtask, event) })
+		return
+	}
+	c.deliver(subtask, event)
+}
+
+func (c *coordinator) deliver(subtask int, event []byte) {
 	for _, s := range c.attempt.Tasks {
 		if s.Vertex.Index == c.vertex && s.Index == subtask {
 			s.Event(c.node, event)

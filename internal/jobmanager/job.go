@@ -44,6 +44,9 @@ type Job struct {
 	job     *taskmanager.Job
 	opt     taskmanager.Options
 	restart control.Restart
+	keeper  *Keeper       // nil: the job takes no snapshots
+	unkept  error         // why there is no keeper, though there should be
+	kept    chan struct{} // closed when nobody runs the keeper any more
 
 	mu      sync.Mutex
 	status  Status
@@ -55,10 +58,13 @@ type Job struct {
 	cancel  context.CancelFunc
 }
 
-// Submit starts a job. It runs until it has finished, failed for good, ctx ends or Cancel is called.
-func Submit(ctx context.Context, id string, job *taskmanager.Job, opt taskmanager.Options, restart control.Restart) *Job {
+// Submit starts a job. It runs until it has finished, failed for good, ctx ends or Cancel is called. snapshots is nil for a
+// job that takes none.
+func Submit(ctx context.Context, id string, job *taskmanager.Job, opt taskmanager.Options, restart control.Restart, snapshots *CheckpointOptions) *Job {
 	ctx, cancel := context.WithCancel(ctx)
 	j := &Job{ID: id, job: job, opt: opt, restart: restart, status: Created, start: time.Now(), done: make(chan struct{}), cancel: cancel}
+	j.kept = make(chan struct{})
+	j.unkept = j.keep(snapshots)
 	go j.run(ctx)
 	return j
 }
@@ -105,7 +111,10 @@ func (j *Job) Attempt() *taskmanager.Attempt {
 
 func (j *Job) run(ctx context.Context) {
 	defer j.cancel()
-	err := j.prepare()
+	err := j.unkept
+	if err == nil {
+		err = j.prepare()
+	}
 	if err == nil {
 		err = j.runAttempts(ctx)
 	}
@@ -116,6 +125,7 @@ func (j *Job) run(ctx context.Context) {
 			status = Canceled
 		}
 	}
+	j.endKeeping(status)
 	j.mu.Lock()
 	j.status, j.err, j.end = status, err, time.Now()
 	j.mu.Unlock()
@@ -124,8 +134,13 @@ func (j *Job) run(ctx context.Context) {
 
 // runAttempts runs attempts as long as the restart strategy wants.
 func (j *Job) runAttempts(ctx context.Context) error {
+	var cause error
 	for number := 0; ; number++ {
-		err := j.runAttempt(ctx, number)
+		restore, err := j.begin(number, cause)
+		if err == nil {
+			err = j.runAttempt(ctx, number, restore)
+		}
+		cause = err
 		var stuck *StuckError
 		if err == nil || ctx.Err() != nil || errors.As(err, &stuck) {
 			return err
@@ -166,14 +181,23 @@ func (j *Job) prepare() error {
 }
 
 // runAttempt runs all tasks once. The first failure cancels the others and is the attempt's error.
-func (j *Job) runAttempt(ctx context.Context, number int) error {
+func (j *Job) runAttempt(ctx context.Context, number int, restore *taskmanager.Restore) error {
 	n := 0
 	for _, v := range j.job.Graph.Vertices {
 		n += len(v.Subtasks)
 	}
 	ended := make(chan taskmanager.Ended, n)
 	coords := newCoordinators(ctx, j.job.Graph)
-	attempt, err := taskmanager.Deploy(ctx, j.job, number, j.opt, coords.fromSubtask, func(e taskmanager.Ended) { ended <- e })
+	opt := j.opt
+	if opt.Restore = restore; restore != nil {
+		coords.restore(restore.Manifest)
+	}
+	var r *attemptRun
+	if j.keeper != nil {
+		r = newRun(coords, coords.giveUp)
+		opt.Checkpoints = j.keeper.options(r)
+	}
+	attempt, err := taskmanager.Deploy(ctx, j.job, number, opt, coords.fromSubtask, func(e taskmanager.Ended) { ended <- e })
 	if err != nil {
 		coords.cancel()
 		return err
@@ -185,6 +209,9 @@ func (j *Job) runAttempt(ctx context.Context, number int) error {
 	}
 	j.mu.Unlock()
 	coords.start(attempt)
+	if j.keeper != nil {
+		j.keeper.started(r, attempt)
+	}
 	err = j.watch(ctx, attempt, coords, ended, n)
 	coords.cancel()
 	var stuck *StuckError
@@ -216,6 +243,9 @@ func (j *Job) watch(ctx context.Context, attempt *taskmanager.Attempt, coords *c
 		case e := <-ended:
 			n--
 			over[[2]int{e.Vertex, e.Subtask}] = true
+			if j.keeper != nil {
+				j.keeper.taskEnded(attempt.Number, e)
+			}
 			cut = cut || e.Err != nil
 			if !isCancellation(e.Err, first != nil || ctx.Err() != nil) {
 				j.failing()

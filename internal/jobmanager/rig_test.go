@@ -127,7 +127,7 @@ func (p *program) submit(ctx context.Context, restart control.Restart) *Job {
 	}
 	c := clock.NewSystem()
 	opt := taskmanager.Options{Threads: host.Goroutines{Clock: c}, Clock: c, Memory: host.NewMemory(0), Backend: heap.Backend{}}
-	return Submit(ctx, "id", &taskmanager.Job{Graph: plan.Unfold(jg), Name: "job"}, opt, restart)
+	return Submit(ctx, "id", &taskmanager.Job{Graph: plan.Unfold(jg), Name: "job"}, opt, restart, nil)
 }
 
 // run runs the program to its end, without restart.

@@ -11,6 +11,7 @@ import (
 	"github.com/flott-dev/flott/internal/clock"
 	"github.com/flott-dev/flott/internal/exchange"
 	"github.com/flott-dev/flott/internal/host"
+	"github.com/flott-dev/flott/internal/keygroup"
 	"github.com/flott-dev/flott/internal/operator"
 	"github.com/flott-dev/flott/internal/plan"
 	"github.com/flott-dev/flott/internal/task"
@@ -27,8 +28,12 @@ type Options struct {
 	FrameBudget int
 	// Isolated makes every edge encode and decode its elements, as between processes.
 	Isolated bool
-	// NoGoroutines makes operators fail that start goroutines, as in a simulation.
+	// NoGoroutines makes operators fail that start goroutines, as in a simulation. Snapshots are written by the tasks then.
 	NoGoroutines bool
+	// Checkpoints lets the tasks take snapshots; nil: they take none.
+	Checkpoints *Checkpoints
+	// Restore is the snapshot that the attempt begins with; nil: it begins afresh.
+	Restore *Restore
 }
 
 // Job is what the attempts of a job have in common.
@@ -68,6 +73,8 @@ type Subtask struct {
 	Times   task.Times
 	Started int64 // ns on the job's clock
 	task    *task.Task
+	groups  []keygroup.Range // by node
+	writes  sync.WaitGroup   // of its parts of snapshots
 }
 
 // Operators are the chain's operators; only their counters may be read from other goroutines.
@@ -134,7 +141,7 @@ func (b *builder) channel(edge *plan.JobEdge, up, down int) *exchange.Channel {
 
 func (b *builder) build(v *plan.ExecutionVertex, st *plan.Subtask) error {
 	waiter := b.opt.Threads.NewWaiter()
-	sub := &Subtask{Vertex: v.Vertex, Index: st.Index, Mailbox: host.NewMailbox(waiter), Started: b.opt.Clock.Nanos()}
+	sub := &Subtask{Vertex: v.Vertex, Index: st.Index, Mailbox: host.NewMailbox(waiter), Started: b.opt.Clock.Nanos(), groups: st.KeyGroups}
 	d := task.Deployment{
 		Vertex: v.Vertex, Subtask: st.Index, Attempt: b.attempt.Number, JobName: b.job.Name, Ctx: b.ctx,
 		Clock: b.opt.Clock, Waiter: waiter, Mailbox: sub.Mailbox, Spawn: &b.attempt.spawn, Seed: b.job.Seed,
@@ -143,14 +150,15 @@ func (b *builder) build(v *plan.ExecutionVertex, st *plan.Subtask) error {
 	if n, ok := number(b.origins, v.Head().ID.String(), st.Index); ok {
 		d.Latency, d.LatencyFrom = b.job.Latency, n
 	}
-	for _, g := range st.Inputs {
+	d.Checkpoints, d.Finished = b.checkpoints(sub), b.opt.Restore.finished(v.Vertex, st.Index)
+	for i, g := range st.Inputs {
 		if g.Edge.Feedback {
 			continue // the ends of an iteration have a way of their own between them, see package iterate
 		}
 		for _, up := range g.Peers {
 			c := b.channel(g.Edge, up, st.Index)
 			c.Consumer = waiter
-			d.Inputs = append(d.Inputs, task.Input{Channel: c, Input: g.Edge.Input})
+			d.Inputs = append(d.Inputs, task.Input{Channel: c, Input: g.Edge.Input, Gate: i, Peer: up, Peers: g.Edge.From.Parallelism})
 			sub.feed(g.Edge, up, c)
 		}
 	}
@@ -167,8 +175,18 @@ func (b *builder) build(v *plan.ExecutionVertex, st *plan.Subtask) error {
 		}
 		d.Outputs = append(d.Outputs, out)
 	}
-	d.Runtime = func(n *plan.ChainNode, scope *operator.Scope) *operator.Runtime { return b.runtime(sub, st, n, scope) }
+	var failed error
+	d.Runtime = func(n *plan.ChainNode, scope *operator.Scope) *operator.Runtime {
+		rt := b.runtime(sub, st, n, scope)
+		if !d.Finished && failed == nil {
+			rt.Restored, failed = b.opt.Restore.restored(n, st.Index, v.Parallelism)
+		}
+		return rt
+	}
 	t, err := task.New(d)
+	if err == nil {
+		err = failed
+	}
 	if err != nil {
 		return fmt.Errorf("build subtask %d of %s: %w", st.Index+1, v.Name, err)
 	}
@@ -198,6 +216,9 @@ func (b *builder) runtime(sub *Subtask, st *plan.Subtask, n *plan.ChainNode, sco
 	rt.OpenState = func(o statebackend.Options) (statebackend.Store, error) {
 		o.MaxParallelism, o.FirstGroup, o.LastGroup = n.MaxParallelism, groups.First, groups.Last
 		o.Memory = b.opt.Memory
+		if rt.Restored != nil {
+			o.Restored = rt.Restored.Store
+		}
 		return b.opt.Backend.Open(o)
 	}
 	h := newHost(b.job, rt)
@@ -218,6 +239,7 @@ func (a *Attempt) start(threads host.Threads, ended func(Ended)) {
 				if !returned {
 					err = s.task.Abandoned()
 				}
+				s.writes.Wait() // what a task tells of its snapshots comes before its end
 				ended(Ended{Vertex: s.Vertex.Index, Subtask: s.Index, Err: err})
 			}()
 			err = s.task.Run()

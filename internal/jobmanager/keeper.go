@@ -1,0 +1,366 @@
+package jobmanager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/flott-dev/flott/checkpoint"
+	"github.com/flott-dev/flott/internal/clock"
+	"github.com/flott-dev/flott/internal/control"
+	"github.com/flott-dev/flott/internal/host"
+	"github.com/flott-dev/flott/internal/taskmanager"
+	"github.com/flott-dev/flott/internal/vfs"
+)
+
+// CheckpointOptions say how a job takes snapshots.
+type CheckpointOptions struct {
+	Config control.CheckpointConfig
+	// FS and Dir are where checkpoints lie: the folder is the job's own.
+	FS  vfs.FS
+	Dir string
+	// SavepointFS is where savepoints lie.
+	SavepointFS vfs.FS
+	// Completed are the snapshots that the job may go on from, from the oldest.
+	Completed []Snapshot
+}
+
+// Snapshot is one that was taken by an earlier job or process.
+type Snapshot struct {
+	FS       vfs.FS
+	Manifest *checkpoint.Manifest
+	// Foreign snapshots are somebody else's: the job never removes them.
+	Foreign bool
+}
+
+// Keeper keeps the snapshots of one job: it drives the checkpoint coordinator, which decides, and does what it says. All of
+// it happens on one thread, which takes letters in order; what waits for disks and enumerators is done aside and answers by
+// a letter. It outlives the job's attempts.
+type Keeper struct {
+	id      string
+	job     *taskmanager.Job
+	opt     CheckpointOptions
+	clock   clock.Clock
+	machine *control.CheckpointCoordinator
+	storage *checkpoint.Storage
+	waiter  host.Waiter
+	mailbox *host.Mailbox
+	aside   func(func()) // runs a function that may wait
+	busy    int          // of these, how many run
+	timers  map[control.Timer]int64
+	run     *attemptRun // nil: no tasks run
+	waiting func(control.Restore)
+	asked   map[int64]func(control.Ended)
+	number  int64 // of the last request
+	ended   bool
+
+	mu    sync.Mutex
+	sites map[int64]*site
+}
+
+// attemptRun is the attempt at work, as the keeper sees it.
+type attemptRun struct {
+	attempt    *taskmanager.Attempt
+	enumerate  enumerators
+	fail       func(error)
+	running    map[control.TaskID]bool
+	lingering  map[control.TaskID]bool
+	collecting []control.Barrier
+	final      int64 // the request for the last checkpoint; 0: none is under way
+}
+
+// enumerators are the coordinators of an attempt's sources.
+type enumerators interface {
+	// hold takes the states of all and holds back what they send from then on. It may wait.
+	hold(checkpoint int64) (map[[2]int][]byte, error)
+	// release sends what was held back.
+	release()
+}
+
+// site is where a snapshot lies, or will.
+type site struct {
+	fs       vfs.FS
+	storage  *checkpoint.Storage
+	folder   string
+	states   map[[2]int][]byte // of the coordinators, by vertex and node
+	manifest *checkpoint.Manifest
+}
+
+// NewKeeper opens the storage and gives the coordinator what the job may go on from. It starts nothing: the caller runs Run
+// on the thread of waiter.
+func NewKeeper(id string, job *taskmanager.Job, opt CheckpointOptions, c clock.Clock, waiter host.Waiter, aside func(func())) (*Keeper, error) {
+	k := &Keeper{
+		id: id, job: job, opt: opt, clock: c, waiter: waiter, mailbox: host.NewMailbox(waiter), aside: aside,
+		timers: map[control.Timer]int64{}, asked: map[int64]func(control.Ended){}, sites: map[int64]*site{},
+	}
+	var err error
+	if k.machine, err = control.NewCheckpointCoordinator(job.Name, opt.Config, checkpointVertices(job.Graph)); err != nil {
+		return nil, err
+	}
+	if k.storage, err = checkpoint.OpenStorage(opt.FS, opt.Dir); err != nil {
+		return nil, err
+	}
+	var completed []*control.CompletedCheckpoint
+	for _, s := range opt.Completed {
+		m := s.Manifest
+		done := &control.CompletedCheckpoint{ID: m.ID, Timestamp: m.Time, Location: m.Folder, Foreign: s.Foreign, Retention: opt.Config.Retention}
+		if m.Kind == checkpoint.Savepoint {
+			done.Kind = control.Savepoint
+		}
+		for _, f := range m.Files() {
+			done.Prepared.New = append(done.Prepared.New, control.Handle(f))
+		}
+		completed = append(completed, done)
+		k.sites[m.ID] = &site{fs: s.FS, storage: k.storage, folder: m.Folder, manifest: m}
+	}
+	if len(completed) > 0 {
+		k.step(control.Recovered{Completed: completed})
+	}
+	return k, nil
+}
+
+// Run works until End has been called and all is done.
+func (k *Keeper) Run() {
+	for !k.ended || k.busy > 0 {
+		letters := k.mailbox.Take()
+		for _, letter := range letters {
+			_ = letter() // letters of the keeper do not fail
+		}
+		k.fire()
+		if len(letters) == 0 {
+			k.waiter.Wait(host.Idle, k.deadline())
+		}
+	}
+}
+
+// post leaves a letter.
+func (k *Keeper) post(f func()) {
+	k.mailbox.Post(func() error {
+		f()
+		return nil
+	})
+}
+
+// Tell takes an event from any goroutine.
+func (k *Keeper) Tell(e control.Event) { k.post(func() { k.step(e) }) }
+
+func (k *Keeper) instant() control.Instant {
+	return control.Instant{Wall: k.clock.Millis(), Mono: k.clock.Nanos()}
+}
+
+// step gives the coordinator an event and does what it answers.
+func (k *Keeper) step(e control.Event) {
+	for _, a := range k.machine.Step(k.instant(), e) {
+		k.do(a)
+	}
+	switch e := e.(type) {
+	case control.Prepared, control.PrepareFailed:
+		if k.run != nil {
+			k.run.enumerate.release()
+		}
+	case control.TaskChanged:
+		if e.State == control.TaskFinished && k.run != nil {
+			delete(k.run.running, e.Task.TaskID)
+			delete(k.run.lingering, e.Task.TaskID)
+			k.takeFinal()
+		}
+	}
+}
+
+func (k *Keeper) do(a control.Action) {
+	switch a := a.(type) {
+	case control.Prepare:
+		k.prepare(a)
+	case control.TriggerTasks:
+		k.trigger(a)
+	case control.SetTimer:
+		k.timers[a.Timer] = a.At
+	case control.CancelTimer:
+		delete(k.timers, a.Timer)
+	case control.Store:
+		k.store(a.Checkpoint)
+	case control.NotifyComplete:
+		k.over(a.Checkpoint)
+		k.each(a.Tasks, func(s *taskmanager.Subtask) { s.Completed(a.Checkpoint, a.Kind) })
+	case control.NotifyAborted:
+		k.over(a.Checkpoint)
+		k.each(a.Tasks, func(s *taskmanager.Subtask) { s.Aborted(a.Checkpoint, a.Reason) })
+	case control.Discard:
+		k.discard(a)
+	case control.FailJob:
+		if k.run != nil {
+			k.run.fail(a.Err)
+		}
+	case control.Restore:
+		if answer := k.waiting; answer != nil {
+			k.waiting = nil
+			answer(a)
+		}
+	case control.Ended:
+		k.answer(a)
+	}
+}
+
+// each calls f for the tasks of the present attempt.
+func (k *Keeper) each(tasks []control.TaskRef, f func(*taskmanager.Subtask)) {
+	if k.run == nil {
+		return
+	}
+	for _, ref := range tasks {
+		if s := k.run.attempt.Subtask(ref.TaskID); s != nil && ref.Attempt == k.run.attempt.Number {
+			f(s)
+		}
+	}
+}
+
+// deadline is when the first timer is due, in ms.
+func (k *Keeper) deadline() int64 {
+	if len(k.timers) == 0 {
+		return host.Forever
+	}
+	first := slices.Min(slices.Collect(maps.Values(k.timers)))
+	wait := max(0, first-k.clock.Nanos())
+	return k.clock.Millis() + (wait+int64(time.Millisecond)-1)/int64(time.Millisecond)
+}
+
+// fire tells the coordinator of timers that are due, the oldest first.
+func (k *Keeper) fire() {
+	for {
+		now := k.clock.Nanos()
+		due := control.Timer{}
+		at, found := now, false
+		for t, when := range k.timers {
+			if when < at || when == at && (!found || t.Checkpoint < due.Checkpoint) {
+				due, at, found = t, when, true
+			}
+		}
+		if !found {
+			return
+		}
+		delete(k.timers, due)
+		k.step(control.TimerFired{Timer: due})
+	}
+}
+
+// work runs f aside; what it returns is done on the keeper's thread.
+func (k *Keeper) work(f func() func()) {
+	k.busy++
+	k.aside(func() {
+		then := f()
+		k.post(func() {
+			k.busy--
+			if then != nil {
+				then()
+			}
+		})
+	})
+}
+
+// trigger tells tasks to take their part.
+func (k *Keeper) trigger(a control.TriggerTasks) {
+	r := k.run
+	if r == nil {
+		return
+	}
+	k.each(a.Tasks, func(s *taskmanager.Subtask) { s.Trigger(a.Barrier) })
+	if !slices.ContainsFunc(r.collecting, func(b control.Barrier) bool { return b.ID == a.Barrier.ID }) {
+		r.collecting = append(r.collecting, a.Barrier)
+	}
+	if len(r.lingering) > 0 {
+		k.triggerAll(a.Barrier)
+	}
+}
+
+// triggerAll tells all tasks without a source of a snapshot: behind a task that has sent its end, and lingers, no barrier
+// comes. Those to which one comes do not mind.
+func (k *Keeper) triggerAll(b control.Barrier) {
+	for _, s := range k.run.attempt.Tasks {
+		if len(s.Vertex.Inputs) > 0 {
+			s.Trigger(b)
+		}
+	}
+}
+
+// over forgets a snapshot that is complete or given up.
+func (k *Keeper) over(id int64) {
+	if k.run != nil {
+		k.run.collecting = slices.DeleteFunc(k.run.collecting, func(b control.Barrier) bool { return b.ID == id })
+	}
+}
+
+// lingers takes the word that a task has sent everything and waits for a checkpoint to commit. It may be called from any
+// goroutine.
+func (k *Keeper) lingers(r *attemptRun, id control.TaskID) {
+	k.post(func() {
+		r.lingering[id] = true
+		if k.run != r { // it has not been said that the tasks run, or they are over
+			return
+		}
+		for _, b := range r.collecting {
+			k.triggerAll(b)
+		}
+		k.takeFinal()
+	})
+}
+
+// takeFinal takes the last checkpoint once all that is left to do is to commit with it.
+func (k *Keeper) takeFinal() {
+	r := k.run
+	if r == nil || r.final != 0 || len(r.lingering) == 0 || len(r.lingering) < len(r.running) {
+		return
+	}
+	r.final = k.ask(control.Trigger{Kind: control.Checkpoint}, func(control.Ended) {
+		if k.run == r {
+			r.final = 0 // if it has failed, the next periodic one does
+		}
+	})
+}
+
+// ask makes a request; answer is called on the keeper's thread. It gives the request's number.
+func (k *Keeper) ask(t control.Trigger, answer func(control.Ended)) int64 {
+	k.number++
+	n := k.number
+	t.Request = n
+	k.asked[n] = answer
+	k.post(func() { k.step(t) }) // not at once: the coordinator may be at work
+	return n
+}
+
+func (k *Keeper) answer(e control.Ended) {
+	if e.Err != nil {
+		k.forget(e.Checkpoint)
+	}
+	if f := k.asked[e.Request]; f != nil {
+		delete(k.asked, e.Request)
+		f(e)
+	}
+}
+
+// errEnded is the answer to requests that come too late.
+var errEnded = errors.New("the job has ended")
+
+// Savepoint takes a savepoint into a new folder under dir and returns that folder.
+// done is closed when nobody runs the keeper any more.
+func (k *Keeper) Savepoint(ctx context.Context, dir string, kind control.SnapshotKind, done <-chan struct{}) (string, error) {
+	answers := make(chan control.Ended, 1)
+	k.post(func() {
+		k.ask(control.Trigger{Kind: kind, Target: dir, Full: true}, func(e control.Ended) { answers <- e })
+	})
+	select {
+	case e := <-answers:
+		return e.Location, e.Err
+	case <-ctx.Done():
+		return "", fmt.Errorf("take a savepoint: %w", context.Cause(ctx))
+	case <-done:
+		select {
+		case e := <-answers:
+			return e.Location, e.Err
+		default:
+			return "", fmt.Errorf("take a savepoint: %w", errEnded)
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package jobmanager
+
+import (
+	"fmt"
+
+	"github.com/flott-dev/flott/internal/control"
+	"github.com/flott-dev/flott/internal/taskmanager"
+)
+
+// This file is the keeper's side of attempts: what they begin with, and what happens to their tasks.
+
+// restart asks what the tasks of an attempt begin with; answer is called on the keeper's thread, once what is being stored
+// is known to exist or not.
+func (k *Keeper) restart(number int, cause error, answer func(*taskmanager.Restore, error)) {
+	k.post(func() {
+		k.run = nil
+		k.waiting = func(r control.Restore) {
+			if r.Checkpoint == nil || r.Err != nil {
+				answer(nil, r.Err)
+				return
+			}
+			p := k.site(r.Checkpoint.ID)
+			if p == nil || p.manifest == nil {
+				panic(fmt.Sprintf("jobmanager: nobody knows where checkpoint %d lies", r.Checkpoint.ID))
+			}
+			answer(&taskmanager.Restore{FS: p.fs, Manifest: p.manifest}, nil)
+		}
+		k.step(control.Restarting{Attempt: number, Err: cause})
+	})
+}
+
+// options are what tasks need to take part in snapshots.
+func (k *Keeper) options(r *attemptRun) *taskmanager.Checkpoints {
+	return &taskmanager.Checkpoints{
+		Mode: k.opt.Config.Mode, Final: k.opt.Config.Interval > 0, Place: k.whereToWrite, Tell: k.Tell,
+		Lingers: func(vertex, subtask int) { k.lingers(r, control.TaskID{Vertex: vertex, Subtask: subtask}) },
+	}
+}
+
+// newRun is an attempt that is about to be deployed.
+func newRun(e enumerators, fail func(error)) *attemptRun {
+	return &attemptRun{
+		enumerate: e, fail: fail, running: map[control.TaskID]bool{}, lingering: map[control.TaskID]bool{},
+	}
+}
+
+// started takes the word that the tasks of an attempt run.
+func (k *Keeper) started(r *attemptRun, a *taskmanager.Attempt) {
+	k.post(func() {
+		r.attempt, k.run = a, r
+		for _, s := range a.Tasks {
+			id := control.TaskID{Vertex: s.Vertex.Index, Subtask: s.Index}
+			r.running[id] = true
+			k.step(control.TaskChanged{Task: control.TaskRef{TaskID: id, Attempt: a.Number}, State: control.TaskRunning})
+		}
+		k.step(control.StartScheduler{})
+		k.takeFinal()
+	})
+}
+
+// taskEnded takes the end of a task, after everything that it has told.
+func (k *Keeper) taskEnded(number int, e taskmanager.Ended) {
+	state := control.TaskFinished
+	if e.Err != nil {
+		state = control.TaskFailed
+	}
+	id := control.TaskID{Vertex: e.Vertex, Subtask: e.Subtask}
+	k.Tell(control.TaskChanged{Task: control.TaskRef{TaskID: id, Attempt: number}, State: state})
+}
+
+// End ends the keeping: Run returns when what is under way is done.
+func (k *Keeper) End(end control.JobEnd) {
+	k.post(func() {
+		k.run = nil
+		k.step(control.ShutDown{End: end})
+		k.ended = true
+	})
+}
+
+// Overview is the history of the job's snapshots. It may be called from any goroutine while Run runs.
+func (k *Keeper) Overview(done <-chan struct{}) control.CheckpointOverview {
+	answers := make(chan control.CheckpointOverview, 1)
+	k.post(func() { answers <- k.machine.Overview() })
+	select {
+	case o := <-answers:
+		return o
+	case <-done: // nobody else uses the coordinator any more
+		return k.machine.Overview()
+	}
+}
