@@ -42,6 +42,7 @@ type Settings struct {
 	GeneralWindows     bool // no window takes a path of its own
 	Parameters         map[string]string
 	Files              map[string]string
+	Checkpoints        Checkpoints
 	Serde              []serde.Option
 	Seed               uint64 // of key hashes; 0: DefaultSeed
 	Clock              clock.Clock
@@ -67,6 +68,8 @@ type Env struct {
 	graph    *graph.Graph
 	mistakes []error
 	recorded map[string]any
+
+	recoveries int // jobs with recovery so far
 }
 
 // New returns an environment with default settings.
@@ -74,6 +77,7 @@ func New() *Env {
 	e := &Env{Settings: Settings{
 		Parallelism: runtime.GOMAXPROCS(0), MaxParallelism: graph.Unset, BufferTimeout: DefaultBufferTimeout,
 		AutoWatermark: 200 * time.Millisecond, Chaining: true, Parameters: map[string]string{}, Files: map[string]string{},
+		Checkpoints: DefaultCheckpoints(),
 	}}
 	e.graph = &graph.Graph{}
 	return e
@@ -155,6 +159,11 @@ func (e *Env) Start(ctx context.Context, name string) (*Execution, error) {
 	if c == nil {
 		c = clock.NewSystem()
 	}
+	id := newID()
+	keeping, err := e.keeping(jg, id, name)
+	if err != nil {
+		return nil, fmt.Errorf("start job %q: %w", name, err)
+	}
 	job := e.job(jg, name)
 	threads := e.Settings.Threads
 	if threads == nil {
@@ -167,7 +176,7 @@ func (e *Env) Start(ctx context.Context, name string) (*Execution, error) {
 	if e.Settings.Restart != nil {
 		restart = e.Settings.Restart()
 	}
-	return &Execution{Job: jobmanager.Submit(ctx, newID(), job, opt, restart, nil), Name: name, Graph: job.Graph}, nil
+	return &Execution{Job: jobmanager.Submit(ctx, id, job, opt, restart, keeping.opt), Name: name, Graph: job.Graph}, nil
 }
 
 // job is what the attempts of the job have in common.

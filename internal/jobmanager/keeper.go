@@ -27,6 +27,8 @@ type CheckpointOptions struct {
 	SavepointFS vfs.FS
 	// Completed are the snapshots that the job may go on from, from the oldest.
 	Completed []Snapshot
+	// Released is called when nothing more will be written; nil: nobody cares.
+	Released func()
 }
 
 // Snapshot is one that was taken by an earlier job or process.

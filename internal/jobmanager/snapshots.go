@@ -19,6 +19,9 @@ func (j *Job) keep(opt *CheckpointOptions) error {
 	waiter := host.NewParker(j.opt.Clock)
 	k, err := NewKeeper(j.ID, j.job, *opt, j.opt.Clock, waiter, func(f func()) { go f() })
 	if err != nil {
+		if opt.Released != nil {
+			opt.Released()
+		}
 		close(j.kept)
 		return err
 	}
@@ -40,6 +43,9 @@ func (j *Job) endKeeping(status Status) {
 	}[status]
 	j.keeper.End(end)
 	<-j.kept
+	if released := j.keeper.opt.Released; released != nil {
+		released()
+	}
 }
 
 // begin is what an attempt begins with.
