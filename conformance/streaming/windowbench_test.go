@@ -30,6 +30,7 @@ type windowBench[T any] struct {
 	way  conformance.Way
 	held []benchElement[T]
 
+	open   func(rt *operator.Runtime)
 	tables map[string]interface{ Len() int }
 }
 
@@ -39,12 +40,22 @@ type benchElement[T any] struct {
 }
 
 // newWindowBench opens an operator whose clock stands at now. sides are the side outputs that it has.
-func newWindowBench[T any](t *testing.T, op operator.Operator, w conformance.Way, now int64, sides ...string) *windowBench[T] {
+func newWindowBench[T any](t *testing.T, fresh func() operator.Operator, w conformance.Way, now int64, sides ...string) *windowBench[T] {
 	t.Helper()
-	b := &windowBench[T]{
-		t: t, op: op, rt: operatortest.Runtime(), typ: operatortest.TypeOf[T](t), way: w,
-		side: map[string]*benchOutput{}, tables: map[string]interface{ Len() int }{},
+	b := &windowBench[T]{t: t, typ: operatortest.TypeOf[T](t), way: w}
+	b.open = func(rt *operator.Runtime) {
+		b.op, b.rt = fresh(), rt
+		b.start(now, sides)
 	}
+	b.open(operatortest.Runtime())
+	t.Cleanup(func() { operatortest.Must(t, b.op.Close()) })
+	return b
+}
+
+// start opens the operator.
+func (b *windowBench[T]) start(now int64, sides []string) {
+	b.t.Helper()
+	b.side, b.tables = map[string]*benchOutput{}, map[string]interface{ Len() int }{}
 	b.host = &benchHost{Host: b.rt.Host}
 	b.rt.Host, b.rt.Now = b.host, now
 	open := b.rt.OpenState
@@ -52,13 +63,22 @@ func newWindowBench[T any](t *testing.T, op operator.Operator, w conformance.Way
 		s, err := open(o)
 		return &countedStore{s, b.tables}, err
 	}
-	b.main = connectBench(t, op, "", b.rt)
+	b.main = connectBench(b.t, b.op, "", b.rt)
 	for _, tag := range sides {
-		b.side[tag] = connectBench(t, op, tag, b.rt)
+		b.side[tag] = connectBench(b.t, b.op, tag, b.rt)
 	}
-	operatortest.Must(t, op.Open(b.rt))
-	t.Cleanup(func() { operatortest.Must(t, op.Close()) })
-	return b
+	operatortest.Must(b.t, b.op.Open(b.rt))
+}
+
+// restart takes a snapshot and goes on with a new operator that begins with it.
+func (b *windowBench[T]) restart(step int) {
+	b.t.Helper()
+	b.must(step)
+	taken := operatortest.Take(b.t, b.op)
+	operatortest.Must(b.t, b.op.Close())
+	rt := operatortest.Runtime()
+	rt.Restored = taken.Restored()
+	b.open(rt)
 }
 
 // add holds an element back until the next control step.

@@ -51,6 +51,9 @@ func KeyOf[T, K any](t testing.TB, f func(T) K) *operator.Key {
 	}}
 }
 
+// groups is the number of key groups of the kit's runtimes.
+const groups = 128
+
 // Runtime is what an operator gets of a subtask that is alone, at time 0. Its keyed state lies on the heap backend.
 func Runtime() *operator.Runtime {
 	clk := clock.NewManual(0)
@@ -60,11 +63,11 @@ func Runtime() *operator.Runtime {
 			Ctx: context.Background(), Clock: clk, Mailbox: host.NewMailbox(w), Waiter: w, Spawn: &host.Spawner{},
 			Timers: &operator.Callbacks{}, Parallelism: 1, RunLen: frame.DefaultLen,
 		},
-		Name: "op", Seed: 7, MaxParallelism: 128, Host: &Host{Metrics: map[string]process.Metric{}},
+		Name: "op", Seed: 7, MaxParallelism: groups, Host: &Host{Metrics: map[string]process.Metric{}},
 	}
 	rt.At = rt
 	rt.OpenState = func(o statebackend.Options) (statebackend.Store, error) {
-		o.MaxParallelism, o.LastGroup = 128, 127
+		o.MaxParallelism, o.LastGroup = groups, groups-1
 		if rt.Restored != nil {
 			o.Restored = rt.Restored.Store
 		}
