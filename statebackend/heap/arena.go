@@ -25,10 +25,18 @@ const (
 )
 
 type chunk struct {
-	base   unsafe.Pointer
 	size   int
-	single bool // of one large record
-	old    bool // being emptied by a compaction
+	frozen uint32 // bytes that were in use when the last snapshot was taken
+	single bool   // of one large record
+	old    bool   // being emptied by a compaction
+}
+
+// reach finds records: the addresses of the chunks. A copy of it is what a snapshot needs of an arena.
+type reach []unsafe.Pointer
+
+// at is the address of a record.
+func (c reach) at(r ref) unsafe.Pointer {
+	return unsafe.Add(c[r>>refOffsetBits], uintptr(r&(1<<refOffsetBits-1))<<3)
 }
 
 // arena keeps records of bytes. Freed records of an arena that nobody else points into are used again by size. In an
@@ -36,10 +44,14 @@ type chunk struct {
 // a compaction has emptied are left to the garbage collector, which knows who still reads them.
 //
 // Compaction is the owner's work: begin it when worthwhile, show every record to move, then end it.
+//
+// While a snapshot is open, no record that was there when it was taken is written over: owners ask frozen before they
+// change one in place, and room that is freed is used again only when the snapshot has been released.
 type arena struct {
+	reach
 	ledger  *ledger
 	exposed bool
-	chunks  []chunk
+	chunks  []chunk  // beside reach; of size 0: vacant
 	vacant  []uint32 // numbers of chunks that were dropped
 	cur     uint32   // the open chunk, if any (end > 0)
 	off     int
@@ -48,8 +60,17 @@ type arena struct {
 	live    int64         // bytes of records in them
 	free    [rooms]uint64 // first of a chain of free records by room, plus one; it goes through their first word
 	moving  bool
-	credit  int64 // bytes that the compaction may still copy in this step
-	made    int64 // bytes of records made since the last step
+	credit  int64   // bytes that the compaction may still copy in this step
+	made    int64   // bytes of records made since the last step
+	later   []freed // in order
+	settled int     // of later: room that is usable again
+}
+
+// freed is a record that was freed while a snapshot needed it.
+type freed struct {
+	ref  ref
+	n    uint32
+	last uint32 // the last snapshot that was open, by the low bits of its id
 }
 
 // errPaused ends a step of a compaction that has copied enough.
@@ -60,11 +81,6 @@ const stepBytes = 256 << 10
 
 func newArena(l *ledger, exposed bool) *arena {
 	return &arena{ledger: l, exposed: exposed}
-}
-
-// at is the address of a record.
-func (a *arena) at(r ref) unsafe.Pointer {
-	return unsafe.Add(a.chunks[r>>refOffsetBits].base, uintptr(r&(1<<refOffsetBits-1))<<3)
 }
 
 // roomOf gives the size class of a record of n > 0 bytes and the bytes it takes.
@@ -123,20 +139,27 @@ func (a *arena) addChunk(size int, single bool) (uint32, error) {
 	if err := a.ledger.reserve(int64(size)); err != nil {
 		return 0, err
 	}
-	c := chunk{base: memory(uintptr(size)), size: size, single: single}
+	c, mem := chunk{size: size, single: single}, memory(uintptr(size))
 	if n := len(a.vacant); n > 0 {
 		no := a.vacant[n-1]
 		a.vacant = a.vacant[:n-1]
-		a.chunks[no] = c
+		a.chunks[no], a.reach[no] = c, mem
 		return no, nil
 	}
-	a.chunks = append(a.chunks, c)
+	a.chunks, a.reach = append(a.chunks, c), append(a.reach, mem)
 	return uint32(len(a.chunks) - 1), nil
 }
 
 func (a *arena) dropChunk(no uint32) {
-	a.ledger.release(int64(a.chunks[no].size))
-	a.chunks[no] = chunk{}
+	c := &a.chunks[no]
+	if open := a.ledger.store.open; c.frozen > 0 && len(open) > 0 {
+		a.ledger.held -= int64(c.size)
+		a.ledger.store.held -= int64(c.size)
+		open[len(open)-1].holdUntilRelease(int64(c.size))
+	} else {
+		a.ledger.release(int64(c.size))
+	}
+	a.chunks[no], a.reach[no] = chunk{}, nil
 	a.vacant = append(a.vacant, no)
 }
 
@@ -156,6 +179,15 @@ func (a *arena) drop(r ref, n int) {
 	if a.exposed || a.chunks[no].old {
 		return
 	}
+	if a.frozen(r) {
+		a.freeLater(r, n)
+		return
+	}
+	a.chain(r, class)
+}
+
+// chain makes the room of a freed record usable.
+func (a *arena) chain(r ref, class int) {
 	*(*uint64)(a.at(r)) = a.free[class]
 	a.free[class] = uint64(r) + 1
 }
@@ -163,16 +195,17 @@ func (a *arena) drop(r ref, n int) {
 // reset drops all shared chunks: no record is left in them.
 func (a *arena) reset() {
 	if a.total <= slack {
-		if !a.exposed && a.end > 0 && a.total == int64(a.end) { // one chunk that nobody reads: begin it anew
-			a.free, a.off = [rooms]uint64{}, 0
+		if !a.exposed && a.end > 0 && a.total == int64(a.end) && !a.frozen(ref(a.cur)<<refOffsetBits) {
+			a.free, a.off = [rooms]uint64{}, 0 // one chunk that nobody reads: begin it anew
 		}
 		return
 	}
 	for no := range a.chunks {
-		if c := &a.chunks[no]; c.base != nil && !c.single {
+		if c := &a.chunks[no]; c.size > 0 && !c.single {
 			a.dropChunk(uint32(no))
 		}
 	}
+	a.forgetFreed()
 	a.free = [rooms]uint64{}
 	a.cur, a.off, a.end, a.total = 0, 0, 0, 0
 }
@@ -184,8 +217,9 @@ func (a *arena) worthwhile() bool { return !a.moving && a.total > 2*a.live+slack
 func (a *arena) begin() {
 	a.moving = true
 	for i := range a.chunks {
-		a.chunks[i].old = a.chunks[i].base != nil && !a.chunks[i].single
+		a.chunks[i].old = a.chunks[i].size > 0 && !a.chunks[i].single
 	}
+	a.forgetFreed()
 	a.free = [rooms]uint64{}
 	a.cur, a.off, a.end = 0, 0, 0
 }
@@ -224,9 +258,10 @@ func (a *arena) finish() {
 // close drops everything.
 func (a *arena) close() {
 	for no := range a.chunks {
-		if a.chunks[no].base != nil {
+		if a.chunks[no].size > 0 {
 			a.dropChunk(uint32(no))
 		}
 	}
+	a.forgetFreed()
 	*a = arena{ledger: a.ledger, exposed: a.exposed}
 }

@@ -109,7 +109,7 @@ func TestRoomFreedDuringACompactionIsNotUsed(t *testing.T) {
 		t.Error("a moved record moved again")
 	}
 	a.finish()
-	if a.chunks[fresh>>refOffsetBits].base == nil || read(a, fresh, 20) != string(bytes.Repeat([]byte{3}, 20)) {
+	if a.reach[fresh>>refOffsetBits] == nil || read(a, fresh, 20) != string(bytes.Repeat([]byte{3}, 20)) {
 		t.Error("a record was made in a chunk that was being emptied")
 	}
 	if read(a, kept, 10) != string(bytes.Repeat([]byte{1}, 10)) {

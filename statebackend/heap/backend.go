@@ -12,6 +12,7 @@ package heap
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"unsafe"
 
 	"github.com/flott-dev/flott/serde"
@@ -40,9 +41,13 @@ type store struct {
 	run    source
 	kept   []*keptTable // of Restored, not opened; read at the first Freeze
 	frozen bool         // Freeze was called
-	held   int64
-	buf    []byte   // encodings on their way into an arena
-	spare  []uint64 // the copy of a page that is being split
+
+	open      []*frozen // snapshots that have not been seen to be released, in order
+	snapshots uint64
+	failed    error // of an access that could not return it
+	held      int64
+	buf       []byte   // encodings on their way into an arena
+	spare     []uint64 // the copy of a page that is being split
 }
 
 // keeper is what a table does between runs.
@@ -54,13 +59,17 @@ type keeper interface {
 	// adopt makes the value at v, written at time at, the value of key 0 of the run, an element of its list, or the value
 	// of map key k.
 	adopt(k, v unsafe.Pointer, at int64) error
+	// freeze begins a snapshot and gives its rows, for another goroutine. No address that was handed out is used afterwards.
+	freeze(f *frozen) iter.Seq2[*statebackend.Row, error]
 	SetNamespace(canonical []byte)
-	Range(f func(e *statebackend.Entry) bool) error
 }
 
 // BeginRun implements statebackend.Store.
 func (s *store) BeginRun(keys *serde.Canon, hashes []uint64) {
 	s.run.set(keys, hashes)
+	if len(s.open) > 0 {
+		s.reap()
+	}
 	for _, t := range s.tables {
 		t.begin(keys.N)
 		t.upkeep()
@@ -120,7 +129,13 @@ func open[T keeper](s *store, spec *statebackend.TableSpec, fresh func(*store, *
 }
 
 // MemoryBytes implements statebackend.Store.
-func (s *store) MemoryBytes() int64 { return s.held }
+func (s *store) MemoryBytes() int64 {
+	n := s.held
+	for _, f := range s.open {
+		n += f.held.Load()
+	}
+	return n
+}
 
 // Close implements statebackend.Store.
 func (s *store) Close() error {

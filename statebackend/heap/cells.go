@@ -118,7 +118,17 @@ func (c *cells) saveText(r *record, s string) error {
 	return nil
 }
 
-// saveEncoded writes over the old bytes if the new ones fit and don't waste most of the room.
+// freeze gives the cells of a snapshot that begins. They load.
+func (c *cells) freeze() *cells {
+	f := &cells{Handle: c.Handle}
+	if c.arena != nil {
+		f.arena = c.arena.freeze()
+	}
+	return f
+}
+
+// saveEncoded writes over the old bytes if the new ones fit, don't waste most of the room, and no snapshot needs the old
+// ones.
 func (c *cells) saveEncoded(r *record, v unsafe.Pointer) error {
 	b, err := c.Append(c.store.buf[:0], v)
 	c.store.buf = b[:0]
@@ -128,7 +138,7 @@ func (c *cells) saveEncoded(r *record, v unsafe.Pointer) error {
 	if len(b) > maxBytes {
 		return errTooLong(c.Handle, len(b))
 	}
-	if len(b) > int(r.room) || len(b) < int(r.room)/4 {
+	if len(b) > int(r.room) || len(b) < int(r.room)/4 || len(b) > 0 && c.arena.frozen(r.ref) {
 		var fresh record
 		if len(b) > 0 {
 			to, err := c.arena.make(len(b))

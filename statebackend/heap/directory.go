@@ -24,6 +24,7 @@ const (
 // Pages, their addresses and what is known of them lie apart, so that a snapshot copies the first and an update reads
 // only the addresses.
 type directory struct {
+	guard
 	ledger  *ledger
 	dir     []unsafe.Pointer // page by the high 64-shift bits of the hash; at least 2, so that the shift is below 64
 	ids     []uint32         // the page's number, beside dir
@@ -74,9 +75,28 @@ func (d *directory) reset() {
 // shrink begins anew when the last entry of a table that was larger once is gone.
 func (d *directory) shrink() {
 	if d.n == 0 && len(d.pages) > 1 {
-		d.ledger.release(d.held() - int64(d.bytes) - 2*dirEntryBytes)
+		gone := d.leave(d.ledger) // not the page of the last entry, which was touched
+		d.ledger.release(d.held() - gone - int64(d.bytes) - 2*dirEntryBytes)
 		d.reset()
 	}
+}
+
+// touch must come before a change of a page.
+func (d *directory) touch(id uint32) error {
+	if !d.protects(int(id)) {
+		return nil
+	}
+	p := &d.pages[id]
+	mem, err := d.preserve(int(id), p.mem, d.ledger)
+	if mem != p.mem {
+		p.mem = mem
+		for i, other := range d.ids {
+			if other == id {
+				d.dir[i] = mem
+			}
+		}
+	}
+	return err
 }
 
 func (d *directory) held() int64 {
@@ -136,6 +156,6 @@ func (d *directory) double() {
 
 // drop releases everything.
 func (d *directory) drop() {
-	d.ledger.release(d.held())
+	d.ledger.release(d.held() - d.leave(d.ledger))
 	d.dir, d.ids, d.pages, d.n = nil, nil, nil, 0
 }

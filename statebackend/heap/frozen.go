@@ -1,46 +1,55 @@
 package heap
 
 import (
-	"cmp"
 	"fmt"
-	"iter"
-	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/flott-dev/flott/internal/keygroup"
 	"github.com/flott-dev/flott/serde"
 	"github.com/flott-dev/flott/statebackend"
 )
 
-// frozen is a snapshot of a store.
+// frozen is a snapshot of a store. The updater is the subtask's goroutine, which goes on using the store; the writer is
+// the one that reads the rows and releases the snapshot.
 type frozen struct {
-	tables []statebackend.FrozenTable
+	id      uint64 // counts the snapshots of a store
+	store   *store // its options only, but for the updater
+	now     int64  // the moment, by which rows have expired
+	tables  []statebackend.FrozenTable
+	shadows []*shadow
+
+	held     atomic.Int64 // bytes that are kept for the snapshot
+	released atomic.Bool
+
+	mu    sync.Mutex
+	spare int64 // bytes of held that go only at Release: chunks of arenas
 }
-
-// Tables implements statebackend.Frozen.
-func (f *frozen) Tables() []statebackend.FrozenTable { return f.tables }
-
-// Release implements statebackend.Frozen.
-func (f *frozen) Release() {}
 
 // Freeze implements statebackend.Store.
 func (s *store) Freeze() (statebackend.Frozen, error) {
 	if err := keygroup.Validate(s.MaxParallelism, 1); err != nil {
 		return nil, fmt.Errorf("operator %q: freeze state: %w", s.Operator, err)
 	}
+	if s.failed != nil {
+		return nil, s.failed
+	}
 	if err := s.keepUnopened(); err != nil {
 		return nil, err
 	}
-	f := &frozen{}
+	s.reap()
+	s.snapshots++
+	f := &frozen{id: s.snapshots, store: s}
+	if s.Now != nil {
+		f.now = s.Now()
+	}
 	for _, t := range s.tables {
-		rows, err := s.copyRows(t)
-		if err != nil {
-			return nil, fmt.Errorf("operator %q: freeze state %q: %w", s.Operator, t.spec().Name, err)
-		}
-		f.tables = append(f.tables, statebackend.FrozenTable{TableInfo: infoOf(s.Key, t.spec()), Rows: rows})
+		f.tables = append(f.tables, statebackend.FrozenTable{TableInfo: infoOf(s.Key, t.spec()), Rows: t.freeze(f)})
 	}
 	for _, k := range s.kept {
 		f.tables = append(f.tables, k.table())
 	}
+	s.open = append(s.open, f)
 	return f, nil
 }
 
@@ -60,40 +69,66 @@ func infoOf(key *serde.Key, spec *statebackend.TableSpec) statebackend.TableInfo
 	return info
 }
 
-func (s *store) copyRows(t keeper) (iter.Seq2[*statebackend.Row, error], error) {
-	var rows []statebackend.Row
-	var failed error
-	value := t.spec().Value
-	v := value.New()
-	err := t.Range(func(e *statebackend.Entry) bool {
-		if failed = e.Load(v); failed != nil {
-			return false
-		}
-		var b []byte
-		if b, failed = value.Append(nil, v); failed != nil {
-			return false
-		}
-		row := statebackend.Row{
-			Group: keygroup.Of(uint32(e.Hash), s.MaxParallelism), Key: slices.Clone(e.Key), Hash: e.Hash, At: e.At, Value: b,
-		}
-		if t.spec().Namespace != nil {
-			row.Namespace = append([]byte{}, e.Namespace...)
-		}
-		if t.spec().MapKey != nil {
-			row.MapKey = append([]byte{}, e.MapKey...)
-		}
-		rows = append(rows, row)
-		return true
-	})
-	if err == nil {
-		err = failed
+// Tables implements statebackend.Frozen.
+func (f *frozen) Tables() []statebackend.FrozenTable { return f.tables }
+
+// Release implements statebackend.Frozen.
+func (f *frozen) Release() {
+	for _, sh := range f.shadows {
+		sh.finish()
 	}
-	slices.SortStableFunc(rows, func(a, b statebackend.Row) int { return cmp.Compare(a.Group, b.Group) })
-	return func(yield func(*statebackend.Row, error) bool) {
-		for i := range rows {
-			if !yield(&rows[i], nil) {
-				return
-			}
+	f.mu.Lock()
+	f.released.Store(true)
+	n := f.spare
+	f.spare = 0
+	f.mu.Unlock()
+	f.release(n)
+}
+
+// reserve draws n bytes for the snapshot.
+func (f *frozen) reserve(n int64) error {
+	if m := f.store.Memory; m != nil {
+		if err := m.Reserve(n); err != nil {
+			return err
 		}
-	}, err
+	}
+	f.held.Add(n)
+	return nil
+}
+
+// release gives back n bytes that the snapshot no longer needs.
+func (f *frozen) release(n int64) {
+	f.held.Add(-n)
+	if m := f.store.Memory; m != nil && n != 0 {
+		m.Release(n)
+	}
+}
+
+// holdUntilRelease makes n bytes of the store the snapshot's, to its very end.
+func (f *frozen) holdUntilRelease(n int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.held.Add(n)
+	if f.released.Load() {
+		f.release(n)
+		return
+	}
+	f.spare += n
+}
+
+// reap forgets the snapshots that have been released.
+func (s *store) reap() {
+	n := 0
+	for _, f := range s.open {
+		if !f.released.Load() {
+			s.open[n] = f
+			n++
+			continue
+		}
+		for _, sh := range f.shadows {
+			sh.guard.forget(sh)
+		}
+	}
+	clear(s.open[n:])
+	s.open = s.open[:n]
 }

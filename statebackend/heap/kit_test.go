@@ -2,6 +2,7 @@ package heap
 
 import (
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"unsafe"
 
@@ -24,10 +25,15 @@ type kit[K comparable] struct {
 	memory  *budget
 }
 
-// budget is a Budget with a limit.
-type budget struct{ held, limit int64 }
+// budget is a Budget with a limit. Tests look at held while no other goroutine uses it.
+type budget struct {
+	mu          sync.Mutex
+	held, limit int64
+}
 
 func (b *budget) Reserve(n int64) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if b.limit > 0 && b.held+n > b.limit {
 		return errFull
 	}
@@ -35,7 +41,11 @@ func (b *budget) Reserve(n int64) error {
 	return nil
 }
 
-func (b *budget) Release(n int64) { b.held -= n }
+func (b *budget) Release(n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.held -= n
+}
 
 var errFull = statebackend.ErrChanged // any sentinel of another place will do
 

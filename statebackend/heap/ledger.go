@@ -18,14 +18,30 @@ type ledger struct {
 func (l *ledger) reserve(n int64) error {
 	if l.store.Memory != nil {
 		if err := l.store.Memory.Reserve(n); err != nil {
-			return fmt.Errorf("operator %q: state %q: %w: the operator's state holds %d bytes and needs %d more; "+
-				"give the process more memory or use a disk backend: %w",
-				l.store.Operator, l.state, statebackend.ErrOutOfMemory, l.store.held, n, err)
+			return l.refused(n, 0, err)
 		}
 	}
 	l.held += n
 	l.store.held += n
 	return nil
+}
+
+// refused is the error of a reservation of n bytes; kept bytes are there for a snapshot.
+func (l *ledger) refused(n, kept int64, err error) error {
+	also := ""
+	if kept > 0 {
+		also = fmt.Sprintf(", %d more are kept for a snapshot,", kept)
+	}
+	return fmt.Errorf("operator %q: state %q: %w: the operator's state holds %d bytes%s and needs %d more; "+
+		"give the process more memory or use a disk backend: %w",
+		l.store.Operator, l.state, statebackend.ErrOutOfMemory, l.store.held, also, n, err)
+}
+
+// transfer moves n reserved bytes to a snapshot.
+func (l *ledger) transfer(f *frozen, n int64) {
+	l.held -= n
+	l.store.held -= n
+	f.held.Add(n)
 }
 
 // release gives back n reserved bytes.

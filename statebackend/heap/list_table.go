@@ -11,31 +11,41 @@ import (
 
 // listTable is a table with a list per key. The slot of a key is a listHead; elements lie in a chain of blocks, each
 // wholly in one: {time with a TTL}{length but for fixed layout}{the Go value or the codec's bytes}.
+//
+// Blocks are only appended to: what a head tells of its list stays true of the blocks while a snapshot is open, whatever
+// is appended or taken away. That is why the head, not the last block, knows where the list ends.
 type listTable struct {
 	ledger
-	s      statebackend.TableSpec
-	ix     *rowIndex
-	h      *serde.Handle
+	listShape
+	s     statebackend.TableSpec
+	ix    *rowIndex
+	care  caretaker
+	n     int
+	moves uint64 // counts changes, for Each
+	slot  [1]unsafe.Pointer
+	fresh [1]bool
+	other []byte // a namespace to come back to
+}
+
+// listShape says how lists lie in blocks.
+type listShape struct {
+	handle *serde.Handle
+	dated  bool // elements bear a time
 	blocks *arena
-	care   caretaker
-	n      int
-	moves  uint64 // counts changes, for Each
-	slot   [1]unsafe.Pointer
-	fresh  [1]bool
-	other  []byte // a namespace to come back to
 }
 
 // listHead is the value of a key. Zero means an empty list.
 type listHead struct {
-	first, last ref
-	count       uint32 // elements, expired ones included
-	blocks      uint32
+	first, last ref    // blocks
+	count       uint32 // elements, expired ones included; 0: there are no blocks
+	used        uint32 // bytes of the last block
 }
 
 // listBlock is the head of a block; its bytes follow.
 type listBlock struct {
-	next       ref // 0 in the last block
-	used, room uint32
+	next ref    // written with used, when a block comes after it
+	used uint32 // bytes
+	room uint32
 }
 
 const (
@@ -46,9 +56,9 @@ const (
 )
 
 func newListTable(st *store, spec *statebackend.TableSpec) (*listTable, error) {
-	t := &listTable{s: *spec, h: spec.Value}
+	t := &listTable{s: *spec}
 	t.ledger = ledger{store: st, state: spec.Name}
-	t.blocks = newArena(&t.ledger, false)
+	t.listShape = listShape{handle: spec.Value, dated: spec.TTL != nil, blocks: newArena(&t.ledger, false)}
 	var err error
 	t.ix, err = newRowIndex(&t.ledger, rowShape{slot: headBytes, key: st.Key, src: &st.run, suffix: spec.Namespace})
 	return t, err
@@ -70,9 +80,16 @@ func (t *listTable) Len() int { return t.ix.length() }
 // MemoryBytes implements statebackend.ListTable.
 func (t *listTable) MemoryBytes() int64 { return t.held }
 
+// head gives the list of key i for reading, or nil.
 func (t *listTable) head(i int) *listHead { return (*listHead)(t.ix.find(i)) }
 
-func (t *listTable) block(r ref) *listBlock { return (*listBlock)(t.blocks.at(r)) }
+// own gives the list of key i, which head gave, for writing.
+func (t *listTable) own(i int, head *listHead) (*listHead, error) {
+	slot, err := t.ix.own(i, unsafe.Pointer(head))
+	return (*listHead)(slot), err
+}
+
+func (l *listShape) block(r ref) *listBlock { return (*listBlock)(l.blocks.at(r)) }
 
 // Append implements statebackend.ListTable.
 func (t *listTable) Append(i int, v unsafe.Pointer) error { return t.append(i, v, t.now()) }
@@ -103,8 +120,8 @@ func (t *listTable) encode(v unsafe.Pointer, at int64) ([]byte, error) {
 	if t.s.TTL != nil {
 		b = binary.LittleEndian.AppendUint64(b, uint64(at))
 	}
-	if t.h.Layout == serde.Fixed {
-		b = append(b, bytesAt(v, t.h.Size)...)
+	if t.handle.Layout == serde.Fixed {
+		b = append(b, bytesAt(v, t.handle.Size)...)
 		if len(b) == 0 {
 			b = append(b, 0) // each element takes room, or nothing would show how many there are
 		}
@@ -112,14 +129,14 @@ func (t *listTable) encode(v unsafe.Pointer, at int64) ([]byte, error) {
 		return b, nil
 	}
 	from := len(b)
-	b, err := t.h.Append(append(b, 0, 0, 0, 0), v)
+	b, err := t.handle.Append(append(b, 0, 0, 0, 0), v)
 	t.store.buf = b[:0]
 	if err != nil {
 		return nil, err
 	}
 	n := len(b) - from - lengthBytes
 	if n > maxBytes {
-		return nil, errTooLong(t.h, n)
+		return nil, errTooLong(t.handle, n)
 	}
 	binary.LittleEndian.PutUint32(b[from:], uint32(n))
 	return b, nil
@@ -128,14 +145,14 @@ func (t *listTable) encode(v unsafe.Pointer, at int64) ([]byte, error) {
 // push appends the bytes of an element to a list.
 func (t *listTable) push(head *listHead, b []byte) error {
 	t.moves++
-	if head.blocks == 0 || len(b) > int(t.block(head.last).room-t.block(head.last).used) {
+	if head.count == 0 || len(b) > int(t.block(head.last).room-head.used) {
 		if err := t.addBlock(head, len(b)); err != nil {
 			return err
 		}
 	}
-	last := t.block(head.last)
-	copy(bytesAt(unsafe.Add(unsafe.Pointer(last), blockHead+uintptr(last.used)), uintptr(len(b))), b)
-	last.used += uint32(len(b))
+	last := unsafe.Pointer(t.block(head.last))
+	copy(bytesAt(unsafe.Add(last, blockHead+uintptr(head.used)), uintptr(len(b))), b)
+	head.used += uint32(len(b))
 	head.count++
 	return nil
 }
@@ -143,7 +160,7 @@ func (t *listTable) push(head *listHead, b []byte) error {
 // addBlock appends a block with room for n bytes, twice the last one's size.
 func (t *listTable) addBlock(head *listHead, n int) error {
 	size := firstBlock
-	if head.blocks > 0 {
+	if head.count > 0 {
 		size = min(2*(int(t.block(head.last).room)+int(blockHead)), maxBlock)
 	}
 	size = max(size, n+int(blockHead))
@@ -152,51 +169,62 @@ func (t *listTable) addBlock(head *listHead, n int) error {
 		return err
 	}
 	*t.block(r) = listBlock{room: uint32(size) - uint32(blockHead)}
-	if head.blocks == 0 {
+	if head.count == 0 {
 		head.first = r
 	} else {
-		t.block(head.last).next = r
+		t.chain(head, r)
 	}
-	head.last = r
-	head.blocks++
+	head.last, head.used = r, 0
 	return nil
+}
+
+// chain puts a block after the last one.
+func (t *listTable) chain(head *listHead, r ref) {
+	last := t.block(head.last)
+	last.next, last.used = r, head.used
 }
 
 // cursor goes through the elements of a list.
 type cursor struct {
-	t    *listTable
-	at   ref
-	left uint32 // blocks
-	off  uint32
+	*listShape
+	at, last ref
+	lastUsed uint32
+	off      uint32
+	done     bool
 }
 
-func (t *listTable) cursor(head *listHead) cursor {
-	return cursor{t: t, at: head.first, left: head.blocks}
+func (l *listShape) cursor(head *listHead) cursor {
+	return cursor{listShape: l, at: head.first, last: head.last, lastUsed: head.used, done: head.count == 0}
 }
 
 // next gives the address of the next element's time (or bytes without a TTL) and its payload; nil at the end.
 func (c *cursor) next() (p unsafe.Pointer, payload []byte) {
-	for ; c.left > 0; c.left-- {
-		b := c.t.block(c.at)
-		if c.off < b.used {
+	for !c.done {
+		b, used := c.block(c.at), c.lastUsed
+		if c.at != c.last {
+			used = b.used
+		}
+		if c.off < used {
 			p = unsafe.Add(unsafe.Pointer(b), blockHead+uintptr(c.off))
 			var n uintptr
-			payload, n = c.t.payload(p)
+			payload, n = c.payload(p)
 			c.off += uint32(n)
 			return p, payload
 		}
-		c.at, c.off = b.next, 0
+		if c.done = c.at == c.last; !c.done {
+			c.at, c.off = b.next, 0
+		}
 	}
 	return nil, nil
 }
 
 // payload gives the value bytes of an element and how many bytes the element takes.
-func (t *listTable) payload(p unsafe.Pointer) (b []byte, n uintptr) {
-	if t.s.TTL != nil {
+func (l *listShape) payload(p unsafe.Pointer) (b []byte, n uintptr) {
+	if l.dated {
 		n = stampBytes
 	}
-	size := t.h.Size
-	if t.h.Layout != serde.Fixed {
+	size := l.handle.Size
+	if l.handle.Layout != serde.Fixed {
 		size = uintptr(*(*uint32)(unsafe.Add(p, n)))
 		n += lengthBytes
 	}
@@ -207,11 +235,11 @@ func (t *listTable) payload(p unsafe.Pointer) (b []byte, n uintptr) {
 }
 
 func (t *listTable) load(payload []byte, v unsafe.Pointer) error {
-	if t.h.Layout == serde.Fixed {
-		copy(bytesAt(v, t.h.Size), payload)
+	if t.handle.Layout == serde.Fixed {
+		copy(bytesAt(v, t.handle.Size), payload)
 		return nil
 	}
-	if _, err := t.h.Read(payload, v); err != nil {
+	if _, err := t.handle.Read(payload, v); err != nil {
 		return fmt.Errorf("read state %q: %w", t.state, err)
 	}
 	return nil
@@ -234,8 +262,17 @@ func (t *listTable) Each(i int, v unsafe.Pointer, f func() bool) error {
 	if head == nil {
 		return nil
 	}
-	now, moves, alive := t.now(), t.moves, false
 	ttl := t.s.TTL
+	if ttl != nil && ttl.OnRead {
+		var err error
+		if head, err = t.own(i, head); err == nil {
+			err = t.renew(head)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	now, moves, alive := t.now(), t.moves, false
 	for c := t.cursor(head); ; {
 		p, payload := c.next()
 		if p == nil {
@@ -297,21 +334,29 @@ func (t *listTable) Has(i int) bool { return t.Count(i) > 0 }
 
 // Delete implements statebackend.ListTable.
 func (t *listTable) Delete(i int) error {
-	if head := t.head(i); head != nil {
-		t.free(head)
-		t.ix.remove(i, unsafe.Pointer(head))
+	head := t.head(i)
+	if head == nil {
+		return nil
 	}
+	head, err := t.own(i, head)
+	if err != nil {
+		return err
+	}
+	t.free(head)
+	t.ix.remove(i, unsafe.Pointer(head))
 	return nil
 }
 
 // free drops the blocks of a list.
 func (t *listTable) free(head *listHead) {
 	t.moves++
-	r := head.first
-	for range head.blocks {
+	for r := head.first; head.count > 0; {
 		b := t.block(r)
-		next := b.next
-		t.blocks.drop(r, int(b.room)+int(blockHead))
+		at, next := r, b.next
+		t.blocks.drop(at, int(b.room)+int(blockHead))
+		if at == head.last {
+			break
+		}
 		r = next
 	}
 	*head = listHead{}
@@ -322,6 +367,10 @@ func (t *listTable) MoveTo(i int, canonical []byte) error {
 	head := t.head(i)
 	if head == nil {
 		return nil
+	}
+	head, err := t.own(i, head)
+	if err != nil {
+		return err
 	}
 	moved := *head
 	t.moves++
@@ -335,12 +384,11 @@ func (t *listTable) MoveTo(i int, canonical []byte) error {
 	if to == head {
 		return nil
 	}
-	if to.blocks == 0 {
+	if to.count == 0 {
 		*to = moved
 	} else {
-		t.block(to.last).next = moved.first
-		to.last = moved.last
-		to.blocks += moved.blocks
+		t.chain(to, moved.first)
+		to.last, to.used = moved.last, moved.used
 		to.count += moved.count
 	}
 	*head = listHead{}
@@ -402,7 +450,7 @@ func (t *listTable) prune(head *listHead, now int64) (dead bool) {
 	if alive == 0 || alive == int(head.count) {
 		return alive == 0
 	}
-	for head.blocks > 1 {
+	for head.first != head.last {
 		b := t.block(head.first)
 		gone, n := t.blockExpired(b, now)
 		if !gone {
@@ -410,7 +458,6 @@ func (t *listTable) prune(head *listHead, now int64) (dead bool) {
 		}
 		r := head.first
 		head.first = b.next
-		head.blocks--
 		head.count -= n
 		t.moves++
 		t.blocks.drop(r, int(b.room)+int(blockHead))
@@ -418,7 +465,7 @@ func (t *listTable) prune(head *listHead, now int64) (dead bool) {
 	return false
 }
 
-// blockExpired says whether all elements of a block have expired, and how many they are.
+// blockExpired says whether all elements of a block that isn't the last have expired, and how many they are.
 func (t *listTable) blockExpired(b *listBlock, now int64) (gone bool, n uint32) {
 	for off := uint32(0); off < b.used; n++ {
 		p := unsafe.Add(unsafe.Pointer(b), blockHead+uintptr(off))
@@ -433,27 +480,58 @@ func (t *listTable) blockExpired(b *listBlock, now int64) (gone bool, n uint32) 
 
 // movePart moves the blocks of all lists of a part.
 func (t *listTable) movePart(part int) (err error) {
+	if err := t.ix.touchPart(part); err != nil {
+		return err
+	}
 	t.ix.scanRows(part, func(_ uint32, row unsafe.Pointer) bool {
-		err = t.moveList((*listHead)(unsafe.Add(row, t.ix.slotOff)))
+		head := (*listHead)(unsafe.Add(row, t.ix.slotOff))
+		if t.scattered(head, func(r ref) bool { return t.blocks.chunks[r>>refOffsetBits].old }) {
+			err = t.moveList(head, true)
+		}
 		return err == nil
 	})
 	return err
 }
 
-// moveList moves the blocks of a list. After an error the list is whole, partly moved.
-func (t *listTable) moveList(head *listHead) error {
+// scattered says whether a list has a block of some kind.
+func (t *listTable) scattered(head *listHead, has func(ref) bool) bool {
+	for r := head.first; head.count > 0; r = t.block(r).next {
+		if has(r) {
+			return true
+		}
+		if r == head.last {
+			break
+		}
+	}
+	return false
+}
+
+// renew makes all blocks of a list writable.
+func (t *listTable) renew(head *listHead) error {
+	if len(t.store.open) == 0 || !t.scattered(head, t.blocks.frozen) {
+		return nil
+	}
+	return t.moveList(head, false)
+}
+
+// moveList moves all blocks of a list that a compaction or a snapshot holds fast: one that is moved changes the one before
+// it. After an error the list is whole, partly moved. Paced, it stops when the step has copied enough.
+func (t *listTable) moveList(head *listHead, paced bool) error {
 	link := &head.first
-	for range head.blocks {
-		b := t.block(*link)
-		to, err := t.blocks.move(*link, int(b.room)+int(blockHead))
+	for {
+		if paced && t.blocks.credit <= 0 {
+			return errPaused
+		}
+		r := *link
+		to, err := t.blocks.renew(r, int(t.block(r).room)+int(blockHead))
 		if err != nil {
 			return err
 		}
-		if *link == head.last {
-			head.last = to
-		}
 		*link = to
+		if r == head.last {
+			head.last = to
+			return nil
+		}
 		link = &t.block(to).next
 	}
-	return nil
 }

@@ -1,6 +1,7 @@
 package heap
 
 import (
+	"errors"
 	"fmt"
 	"unsafe"
 
@@ -135,7 +136,10 @@ func (t *mapTable) insert(i int, k unsafe.Pointer) (row unsafe.Pointer, fresh bo
 		return nil, false, err
 	}
 	var id uint32
-	if err = t.ask(k, owner); err == nil {
+	if err = t.ask(k, owner); err == nil && t.entries.guarded() {
+		err = t.touchLast(owner)
+	}
+	if err == nil {
 		row, id, fresh, err = t.entries.insert(0, t.entries.hashOf(0))
 	}
 	if err != nil {
@@ -148,6 +152,18 @@ func (t *mapTable) insert(i int, k unsafe.Pointer) (row unsafe.Pointer, fresh bo
 		t.link(owner, row, id)
 	}
 	return row, fresh, nil
+}
+
+// touchLast touches the last row of the map that was asked for, if the key that was asked for is to come after it.
+func (t *mapTable) touchLast(owner uint32) error {
+	last := t.headOf(owner).last
+	if last == 0 {
+		return nil
+	}
+	if row, _ := t.entries.locate(0, t.entries.hashOf(0)); row != nil {
+		return nil
+	}
+	return t.entries.rows.touch(last - 1)
 }
 
 func (t *mapTable) links(row uint32) *mapLinks { return (*mapLinks)(t.entries.rows.at(row - 1)) }
@@ -197,8 +213,12 @@ func (t *mapTable) write(row unsafe.Pointer, at int64) {
 	}
 }
 
-// drop removes a row from its map, and the map with its last row.
-func (t *mapTable) drop(row unsafe.Pointer, id, owner uint32) {
+// drop removes a row from its map, and the map with its last row. After an error nothing has changed.
+func (t *mapTable) drop(id, owner uint32) error {
+	if err := t.touchAround(id, owner); err != nil {
+		return err
+	}
+	row := t.entries.rows.at(id)
 	head, l := t.headOf(owner), *(*mapLinks)(row)
 	if l.prev == 0 {
 		head.first = l.next
@@ -220,9 +240,31 @@ func (t *mapTable) drop(row unsafe.Pointer, id, owner uint32) {
 	if head.count == 0 {
 		t.dropOwner(owner)
 	}
+	return nil
 }
 
-// dropRow removes a row that no chain needs any more.
+// touchAround touches all that changes when a row is removed from its map.
+func (t *mapTable) touchAround(id, owner uint32) error {
+	if err := t.owners.rows.touch(owner); err != nil {
+		return err
+	}
+	rows := &t.entries.rows
+	if rows.remaining == 0 {
+		return nil
+	}
+	l := *(*mapLinks)(rows.at(id))
+	for _, row := range []uint32{id + 1, l.prev, l.next} {
+		if row == 0 {
+			continue
+		}
+		if err := rows.touch(row - 1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dropRow removes a row, whose page was touched and that no chain needs any more.
 func (t *mapTable) dropRow(row unsafe.Pointer, id uint32) {
 	t.cells.free(t.value(row))
 	h, _ := t.entries.hashOfRow(row)
@@ -246,11 +288,15 @@ func (t *mapTable) endWalks(owner uint32) {
 }
 
 // doom makes a large map unreachable at once and leaves its rows to upkeep.
-func (t *mapTable) doom(i int, owner uint32) {
+func (t *mapTable) doom(i int, owner uint32) error {
+	if err := t.owners.rows.touch(owner); err != nil {
+		return err
+	}
 	t.endWalks(owner)
 	t.owners.detach(t.owners.hashOf(i), owner)
 	t.doomed = append(t.doomed, owner)
 	t.dead += int(t.headOf(owner).count)
+	return nil
 }
 
 // bury drops some rows of doomed maps.
@@ -258,9 +304,11 @@ func (t *mapTable) bury() {
 	for n := buryStep; n > 0 && len(t.doomed) > 0; n-- {
 		last := len(t.doomed) - 1
 		owner := t.doomed[last]
-		head := t.headOf(owner)
-		id := head.first - 1
-		row := t.entries.rows.at(id)
+		id := t.headOf(owner).first - 1
+		if t.owners.rows.touch(owner) != nil || t.entries.rows.touch(id) != nil {
+			return // no memory for a copy: it can wait
+		}
+		head, row := t.headOf(owner), t.entries.rows.at(id)
 		head.first = (*mapLinks)(row).next
 		head.count--
 		t.dead--
@@ -309,16 +357,27 @@ func (t *mapTable) Load(i int, k, v unsafe.Pointer) (bool, error) {
 	}
 	gone := t.expired(row)
 	if gone && !t.s.TTL.ReturnExpired {
-		t.drop(row, id, owner)
-		return false, nil
+		return false, t.drop(id, owner)
 	}
-	err = t.load(row, v)
-	if gone {
-		t.drop(row, id, owner)
-	} else if t.stamp != 0 && t.s.TTL.OnRead {
-		t.write(row, t.now())
+	if err = t.load(row, v); err == nil {
+		err = t.wasRead(id, owner, gone)
 	}
 	return err == nil, err
+}
+
+// wasRead renews the time of a row that was read, or removes it if it has expired.
+func (t *mapTable) wasRead(id, owner uint32, gone bool) error {
+	if gone {
+		return t.drop(id, owner)
+	}
+	if t.stamp == 0 || !t.s.TTL.OnRead {
+		return nil
+	}
+	err := t.entries.rows.touch(id)
+	if err == nil {
+		t.write(t.entries.rows.at(id), t.now())
+	}
+	return err
 }
 
 func (t *mapTable) load(row, v unsafe.Pointer) error {
@@ -343,7 +402,7 @@ func (t *mapTable) save(i int, k, v unsafe.Pointer, at int64) error {
 	if err := t.cells.save(t.value(row), v); err != nil {
 		if fresh {
 			_, id, owner, _ := t.entry(i, k)
-			t.drop(row, id, owner)
+			err = errors.Join(err, t.drop(id, owner))
 		}
 		return fmt.Errorf("write state %q: %w", t.state, err)
 	}
@@ -363,7 +422,9 @@ func (t *mapTable) Remove(i int, k unsafe.Pointer) (bool, error) {
 		return false, err
 	}
 	alive := !t.expired(row)
-	t.drop(row, id, owner)
+	if err := t.drop(id, owner); err != nil {
+		return false, err
+	}
 	return alive, nil
 }
 
@@ -383,12 +444,12 @@ func (t *mapTable) Delete(i int) error {
 		return nil
 	}
 	if head.count >= doomFrom {
-		t.doom(i, owner)
-		return nil
+		return t.doom(i, owner)
 	}
 	for n := head.count; n > 0; n-- {
-		id := head.first - 1
-		t.drop(t.entries.rows.at(id), id, owner)
+		if err := t.drop(t.headOf(owner).first-1, owner); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -426,8 +487,7 @@ func (t *mapTable) show(id, owner uint32, k, v unsafe.Pointer) (bool, error) {
 	row := t.entries.rows.at(id)
 	gone := t.expired(row)
 	if gone && !t.s.TTL.ReturnExpired {
-		t.drop(row, id, owner)
-		return false, nil
+		return false, t.drop(id, owner)
 	}
 	key, _ := t.entries.keyBytes(row)
 	if err := t.s.MapKey.Decode(key, k); err != nil {
@@ -438,12 +498,7 @@ func (t *mapTable) show(id, owner uint32, k, v unsafe.Pointer) (bool, error) {
 			return false, err
 		}
 	}
-	if gone {
-		t.drop(row, id, owner)
-	} else if t.stamp != 0 && t.s.TTL.OnRead {
-		t.write(row, t.now())
-	}
-	return true, nil
+	return true, t.wasRead(id, owner, gone)
 }
 
 // Range implements statebackend.MapTable.
@@ -486,7 +541,7 @@ func (t *mapTable) sweep() {
 		_, suffix := t.entries.keyBytes(row)
 		owner := *(*uint32)(unsafe.Pointer(&suffix[0]))
 		if t.expired(row) && t.owners.rows.has(owner) { // not of a doomed map
-			t.drop(row, id, owner)
+			return t.drop(id, owner) == nil // else it can wait
 		}
 		return true
 	})
@@ -500,6 +555,9 @@ func (t *mapTable) upkeep() {
 	t.bury()
 	t.sweep()
 	compact(t.cells.arena, &t.care.move, t.entries.parts(), func(part int) (err error) {
+		if err := t.entries.touchPart(part); err != nil {
+			return err
+		}
 		t.entries.scanRows(part, func(_ uint32, row unsafe.Pointer) bool {
 			err = t.cells.move(t.value(row))
 			return err == nil

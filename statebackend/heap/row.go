@@ -2,6 +2,7 @@ package heap
 
 import (
 	"math/bits"
+	"slices"
 	"unsafe"
 
 	"github.com/flott-dev/flott/serde"
@@ -16,27 +17,32 @@ import (
 // varying width a reference to them.
 type rowIndex struct {
 	directory
-	rows  slab
-	src   *source
-	key   *serde.Key
-	seed  uint64
-	width uintptr // of a key; 0: keys are text
+	keyLayout
+	rows slab
+	src  *source
+	key  *serde.Key
+	seed uint64
 
-	suffix      []byte // of the keys that calls mean
-	suffixHash  uint64
-	suffixed    bool
-	suffixWidth uintptr // 0: varying, then the suffix ends with its own length in 4 bytes
-	hashSuffix  func(suffix []byte) uint64
+	suffix     []byte // of the keys that calls mean
+	suffixHash uint64
+	hashSuffix func(suffix []byte) uint64
 
-	texts   *arena // of text keys
-	keyOff  uintptr
-	slotOff uintptr
 	touched byte
 
 	hashes [block]uint64
 	first  [block]uint64
 	at     [block]unsafe.Pointer // texts; it may keep a dropped chunk alive until the next run of texts
 	miss   [block]uint16
+}
+
+// keyLayout says where the keys lie in rows.
+type keyLayout struct {
+	width       uintptr // of a key; 0: keys are text
+	suffixed    bool
+	suffixWidth uintptr // 0: varying, then the suffix ends with its own length in 4 bytes
+	keyOff      uintptr
+	slotOff     uintptr
+	texts       *arena // of text keys
 }
 
 // rowShape says what a rowIndex keeps beside keys.
@@ -62,7 +68,8 @@ const (
 func tagOf(h uint64) uint64 { return h>>(64-tagHighBits)<<tagLowBits | h&(1<<tagLowBits-1) }
 
 func newRowIndex(l *ledger, shape rowShape) (*rowIndex, error) {
-	x := &rowIndex{src: shape.src, key: shape.key, seed: l.store.Seed, width: shape.key.Width, keyOff: shape.head}
+	x := &rowIndex{src: shape.src, key: shape.key, seed: l.store.Seed}
+	x.width, x.keyOff = shape.key.Width, shape.head
 	switch {
 	case shape.owner:
 		x.suffixed, x.suffixWidth = true, ownerBytes
@@ -151,13 +158,13 @@ func (x *rowIndex) text(i int) string {
 }
 
 // textAt gives the address and length of a row's text key, nil if it is empty.
-func (x *rowIndex) textAt(row unsafe.Pointer) (unsafe.Pointer, int) {
-	w := *(*uint64)(unsafe.Add(row, x.keyOff))
+func (k *keyLayout) textAt(row unsafe.Pointer) (unsafe.Pointer, int) {
+	w := *(*uint64)(unsafe.Add(row, k.keyOff))
 	n := int(w >> refBits)
 	if n == 0 {
 		return nil, 0
 	}
-	return x.texts.at(ref(w & (1<<refBits - 1))), n
+	return k.texts.at(ref(w & (1<<refBits - 1))), n
 }
 
 // same says whether the row's key is key i of the run.
@@ -191,7 +198,10 @@ func (x *rowIndex) sameText(row unsafe.Pointer, i int) bool {
 }
 
 // find gives the slot of key i of the run, or nil.
-func (x *rowIndex) find(i int) unsafe.Pointer { return x.slotOf(x.locate(i, x.hashOf(i))) }
+func (x *rowIndex) find(i int) unsafe.Pointer {
+	row, _ := x.locate(i, x.hashOf(i))
+	return x.slotOf(row)
+}
 
 // locate gives the row of key i of the run, or nil.
 func (x *rowIndex) locate(i int, h uint64) (unsafe.Pointer, uint32) {
@@ -210,10 +220,14 @@ func (x *rowIndex) locate(i int, h uint64) (unsafe.Pointer, uint32) {
 	}
 }
 
-// insert finds or inserts key i of the run.
+// insert finds or inserts key i of the run and touches its row.
 func (x *rowIndex) insert(i int, h uint64) (row unsafe.Pointer, id uint32, fresh bool, err error) {
 	if row, id := x.locate(i, h); row != nil {
-		return row, id, false, nil
+		if x.rows.remaining > 0 {
+			err = x.rows.touch(id)
+			row = x.rows.at(id)
+		}
+		return row, id, false, err
 	}
 	for x.pages[x.ids[h>>(x.shift&63)]].n >= x.limit() {
 		if err := x.splitPage(h); err != nil {
@@ -316,6 +330,40 @@ func (x *rowIndex) splitPage(h uint64) error {
 	return nil
 }
 
+// guarded implements index.
+func (x *rowIndex) guarded() bool { return x.rows.remaining > 0 }
+
+// touchPart implements index.
+func (x *rowIndex) touchPart(part int) error { return x.rows.touchPage(part) }
+
+// own implements index.
+func (x *rowIndex) own(i int, slot unsafe.Pointer) (unsafe.Pointer, error) {
+	if x.rows.remaining == 0 {
+		return slot, nil
+	}
+	_, id := x.locate(i, x.hashOf(i))
+	err := x.rows.touch(id)
+	return unsafe.Add(x.rows.at(id), x.slotOff), err
+}
+
+// freeze implements index.
+func (x *rowIndex) freeze(f *frozen) *leaf {
+	return newLeaf(f, x.freezeRows(f), x.freezeKeys(), x.key)
+}
+
+func (x *rowIndex) freezeRows(f *frozen) *shadow {
+	return newShadow(f, &x.rows.guard, x.rows.shape(), slices.Clone(x.rows.pages))
+}
+
+// freezeKeys is the key layout of a snapshot that begins.
+func (x *rowIndex) freezeKeys() keyLayout {
+	k := x.keyLayout
+	if k.texts != nil {
+		k.texts = k.texts.freeze()
+	}
+	return k
+}
+
 // remove implements index.
 func (x *rowIndex) remove(i int, slot unsafe.Pointer) {
 	h := x.hashOf(i)
@@ -329,14 +377,15 @@ func (x *rowIndex) remove(i int, slot unsafe.Pointer) {
 	}
 }
 
-// removeRow removes a row whose key has hash h.
+// removeRow removes a row, whose key has hash h and whose page was touched.
 func (x *rowIndex) removeRow(h uint64, id uint32) {
 	x.detach(h, id)
 	x.rows.drop(id)
 	x.rows.shrink(1)
 }
 
-// detach makes a row, whose key has hash h, unreachable by its key and by scans, but keeps it and its number.
+// detach makes a row, whose key has hash h and whose page was touched, unreachable by its key and by scans, but keeps it and
+// its number.
 func (x *rowIndex) detach(h uint64, id uint32) {
 	at := h >> (x.shift & 63)
 	mem, pos := x.dir[at], h
@@ -364,18 +413,18 @@ func (x *rowIndex) detach(h uint64, id uint32) {
 }
 
 // keyBytes gives the canonical key and suffix of a row.
-func (x *rowIndex) keyBytes(row unsafe.Pointer) (key, suffix []byte) {
-	if x.width > 0 {
-		p := unsafe.Add(row, x.keyOff)
-		return bytesAt(p, x.width), bytesAt(unsafe.Add(p, x.width), x.suffixWidth)
+func (k *keyLayout) keyBytes(row unsafe.Pointer) (key, suffix []byte) {
+	if k.width > 0 {
+		p := unsafe.Add(row, k.keyOff)
+		return bytesAt(p, k.width), bytesAt(unsafe.Add(p, k.width), k.suffixWidth)
 	}
-	p, n := x.textAt(row)
+	p, n := k.textAt(row)
 	b := bytesAt(p, uintptr(n))
 	switch {
-	case !x.suffixed:
+	case !k.suffixed:
 		return b, nil
-	case x.suffixWidth > 0:
-		n -= int(x.suffixWidth)
+	case k.suffixWidth > 0:
+		n -= int(k.suffixWidth)
 		return b[:n], b[n:]
 	}
 	end := b[n-lengthBytes:]
@@ -397,8 +446,7 @@ func (x *rowIndex) hashOfRow(row unsafe.Pointer) (whole, key uint64) {
 func (x *rowIndex) parts() int { return len(x.rows.pages) }
 
 func (x *rowIndex) scanRows(part int, f func(id uint32, row unsafe.Pointer) bool) bool {
-	first := uint32(part) << x.rows.bits
-	return x.rows.scan(first, first+1<<x.rows.bits, f)
+	return x.rows.scan(part, f)
 }
 
 // scan implements index.
@@ -413,6 +461,9 @@ func (x *rowIndex) scan(part int, f func(e *entry) bool) bool {
 
 // sweep implements index.
 func (x *rowIndex) sweep(part int, dead func(slot unsafe.Pointer) bool, release func(slot unsafe.Pointer)) {
+	if x.rows.touchPage(part) != nil {
+		return // no memory for a copy: it can wait
+	}
 	x.scanRows(part, func(id uint32, row unsafe.Pointer) bool {
 		if slot := unsafe.Add(row, x.slotOff); dead(slot) {
 			release(slot)
@@ -425,7 +476,7 @@ func (x *rowIndex) sweep(part int, dead func(slot unsafe.Pointer) bool, release 
 
 // close releases everything.
 func (x *rowIndex) close() {
-	x.drop()
+	x.directory.drop()
 	x.rows.live = 0
 	x.rows.shrink(0)
 	if x.texts != nil {

@@ -13,6 +13,11 @@ func (x *rowIndex) slots(from, to int, out []unsafe.Pointer, fresh []bool) error
 		out[0], fresh[0] = unsafe.Add(row, x.slotOff), new
 		return nil
 	}
+	if x.rows.remaining > 0 {
+		if err := x.touch(from, to); err != nil {
+			return err
+		}
+	}
 	clear(fresh)
 	for at := 0; at < len(out); at += block {
 		part := out[at:min(at+block, len(out))]
@@ -28,19 +33,52 @@ func (x *rowIndex) slots(from, to int, out []unsafe.Pointer, fresh []bool) error
 	return nil
 }
 
-// lookup finds keys [from,to) of the run; nil for those that are absent.
-func (x *rowIndex) lookup(from, to int, out []unsafe.Pointer) {
+// lookup implements index.
+func (x *rowIndex) lookup(from, to int, out []unsafe.Pointer, own bool) error {
+	own = own && x.rows.remaining > 0
+	if own {
+		if err := x.touch(from, to); err != nil {
+			return err
+		}
+	}
 	out = out[:to-from]
 	for at := 0; at < len(out); at += block {
 		part := out[at:min(at+block, len(out))]
 		hashes := x.blockHashes(from+at, len(part))
 		for _, i := range x.match(from+at, hashes, part) {
-			part[i] = x.slotOf(x.locate(from+at+int(i), hashes[i]))
+			row, id := x.locate(from+at+int(i), hashes[i])
+			if own && row != nil {
+				if err := x.rows.touch(id); err != nil {
+					return err
+				}
+				row = x.rows.at(id)
+			}
+			part[i] = x.slotOf(row)
 		}
 	}
+	return nil
 }
 
-func (x *rowIndex) slotOf(row unsafe.Pointer, _ uint32) unsafe.Pointer {
+// touch touches the first row with each key's tag, which is nearly always the key's.
+func (x *rowIndex) touch(from, to int) error {
+	for at := from; at < to; at += block {
+		for _, h := range x.blockHashes(at, min(block, to-at)) {
+			w := word(x.dir[h>>(x.shift&63)], h)
+			if w>>32 != tagOf(h) && w != 0 {
+				w = x.nextTagged(h)
+			}
+			if w == 0 {
+				continue
+			}
+			if err := x.rows.touch(uint32(w) - 1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (x *rowIndex) slotOf(row unsafe.Pointer) unsafe.Pointer {
 	if row == nil {
 		return nil
 	}

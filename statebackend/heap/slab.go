@@ -2,15 +2,19 @@ package heap
 
 import "unsafe"
 
-// slab keeps rows of one size, numbered from 0, which never move. Numbers of freed rows are used again.
+// slab keeps rows of one size, numbered from 0, which never move but when a snapshot takes their page. Numbers of freed
+// rows are used again. The last places of a page hold a bitmap of the rows in use instead of rows. A page must be touched
+// before rows are made, changed, dropped or hidden in it; make and drop do it.
 type slab struct {
+	guard
 	ledger *ledger
 	pages  []unsafe.Pointer
-	used   []uint64 // a bit per row
 	size   uintptr
 	bytes  uintptr // of a page
-	bits   uint8   // a page has 1<<bits rows
-	next   uint32  // rows ever made
+	used   uintptr // offset of the bitmap
+	rows   uint32  // of a page
+	bits   uint8   // a page has numbers for 1<<bits rows
+	next   uint32  // numbers ever given
 	free   uint32  // first of the chain of freed rows, plus one; it goes through their first 4 bytes
 	live   int
 }
@@ -24,7 +28,15 @@ func newSlab(l *ledger, size uintptr) slab {
 		s.bits++
 	}
 	s.bytes = size << s.bits
+	bitmap := uintptr(max(1, 1<<s.bits/64)) * 8
+	s.rows = uint32((s.bytes - bitmap) / size)
+	s.used = s.bytes - bitmap
 	return s
+}
+
+// shape describes the pages.
+func (s *slab) shape() pageShape {
+	return pageShape{size: s.size, slots: int(s.rows), bytes: s.bytes, bitmap: s.used}
 }
 
 // at is the address of a row.
@@ -32,45 +44,72 @@ func (s *slab) at(id uint32) unsafe.Pointer {
 	return unsafe.Add(s.pages[id>>(s.bits&31)], uintptr(id&(1<<(s.bits&31)-1))*s.size)
 }
 
+// touch must come before a change of a row; its address may be another one afterwards.
+func (s *slab) touch(id uint32) error {
+	if s.remaining == 0 {
+		return nil
+	}
+	return s.touchPage(int(id >> s.bits))
+}
+
+func (s *slab) touchPage(page int) error {
+	if !s.protects(page) {
+		return nil
+	}
+	mem, err := s.preserve(page, s.pages[page], s.ledger)
+	s.pages[page] = mem
+	return err
+}
+
 // make makes a row of zeros.
 func (s *slab) make() (id uint32, row unsafe.Pointer, err error) {
 	if s.free != 0 {
 		id = s.free - 1
-		row = s.at(id)
-		s.free = *(*uint32)(row)
-		*(*uint32)(row) = 0
 	} else {
 		id = s.next
+		if id&(1<<s.bits-1) == s.rows { // the rest of the page is the bitmap
+			id = (id>>s.bits + 1) << s.bits
+		}
 		if int(id>>s.bits) == len(s.pages) {
 			if err := s.grow(); err != nil {
 				return 0, nil, err
 			}
 		}
-		s.next++
-		row = s.at(id)
 	}
-	s.used[id/64] |= 1 << (id % 64)
+	if err := s.touch(id); err != nil {
+		return 0, nil, err
+	}
+	row = s.at(id)
+	if s.free != 0 {
+		s.free = *(*uint32)(row)
+		*(*uint32)(row) = 0
+	} else {
+		s.next = id + 1
+	}
+	w, bit := s.bit(id)
+	*w |= bit
 	s.live++
 	return id, row, nil
+}
+
+// bit is where the bitmap says whether a row is in use.
+func (s *slab) bit(id uint32) (w *uint64, bit uint64) {
+	pos := id & (1<<(s.bits&31) - 1)
+	return (*uint64)(unsafe.Add(s.pages[id>>(s.bits&31)], s.used+uintptr(pos/64)*8)), 1 << (pos % 64)
 }
 
 func (s *slab) grow() error {
 	if len(s.pages) >= maxRows>>s.bits {
 		return s.ledger.store.errTooMany(s.ledger.state)
 	}
-	if err := s.ledger.reserve(s.pageCost()); err != nil {
+	if err := s.ledger.reserve(int64(s.bytes)); err != nil {
 		return err
 	}
 	s.pages = append(s.pages, memory(s.bytes))
-	for range max(1, 1<<s.bits/64) {
-		s.used = append(s.used, 0)
-	}
 	return nil
 }
 
-func (s *slab) pageCost() int64 { return int64(s.bytes) + 8<<s.bits/64 }
-
-// drop frees a row.
+// drop frees a row, whose page was touched.
 func (s *slab) drop(id uint32) {
 	row := s.at(id)
 	clearBytes(row, s.size)
@@ -80,28 +119,39 @@ func (s *slab) drop(id uint32) {
 	s.live--
 }
 
-// hide keeps a row from being scanned.
-func (s *slab) hide(id uint32) { s.used[id/64] &^= 1 << (id % 64) }
+// hide keeps a row, whose page was touched, from being scanned.
+func (s *slab) hide(id uint32) {
+	w, bit := s.bit(id)
+	*w &^= bit
+}
 
-func (s *slab) has(id uint32) bool { return s.used[id/64]&(1<<(id%64)) != 0 }
+func (s *slab) has(id uint32) bool {
+	w, bit := s.bit(id)
+	return *w&bit != 0
+}
 
-// shrink gives the memory back when the last row is gone.
+// shrink gives the memory back when the last row is gone, but for some pages.
 func (s *slab) shrink(keep int) {
 	if s.live != 0 || len(s.pages) <= keep {
 		return
 	}
-	s.ledger.release(int64(len(s.pages)-keep) * s.pageCost())
+	gone := int64(len(s.pages)) * int64(s.bytes)
+	if len(s.shadows) > 0 {
+		gone -= s.leave(s.ledger)
+		keep = 0
+	}
+	s.ledger.release(gone - int64(keep)*int64(s.bytes))
 	s.pages = append([]unsafe.Pointer(nil), s.pages[:keep]...)
 	for _, p := range s.pages {
 		clearBytes(p, s.bytes)
 	}
-	s.used = make([]uint64, keep*max(1, 1<<s.bits/64))
 	s.next, s.free = 0, 0
 }
 
-// scan calls f for every row numbered in [from,to) until f returns false.
-func (s *slab) scan(from, to uint32, f func(id uint32, row unsafe.Pointer) bool) bool {
-	for id := from; id < min(to, s.next); id++ {
+// scan calls f for every row in use of a page until f returns false. f may drop rows.
+func (s *slab) scan(page int, f func(id uint32, row unsafe.Pointer) bool) bool {
+	first := uint32(page) << s.bits
+	for id := first; id < min(first+s.rows, s.next); id++ {
 		if s.has(id) && !f(id, s.at(id)) {
 			return false
 		}

@@ -39,6 +39,9 @@ func compact(a *arena, at *int, parts int, move func(part int) error) {
 	if a == nil {
 		return
 	}
+	if len(a.later) > 0 {
+		a.settle()
+	}
 	if a.worthwhile() {
 		a.begin()
 		a.made = 0
@@ -80,6 +83,9 @@ func (t *valueTable) upkeep() {
 
 // movePart moves the records of all entries of a part.
 func (t *valueTable) movePart(part int) (err error) {
+	if err := t.ix.touchPart(part); err != nil {
+		return err
+	}
 	t.ix.scan(part, func(e *entry) bool {
 		err = t.cells.move(unsafe.Add(e.slot, t.stamp))
 		return err == nil
@@ -90,6 +96,9 @@ func (t *valueTable) movePart(part int) (err error) {
 // compactTexts does one step of compacting the text keys.
 func (x *rowIndex) compactTexts(at *int) {
 	compact(x.texts, at, x.parts(), func(part int) (err error) {
+		if err := x.rows.touchPage(part); err != nil {
+			return err
+		}
 		x.scanRows(part, func(_ uint32, row unsafe.Pointer) bool {
 			w := (*uint64)(unsafe.Add(row, x.keyOff))
 			if n := int(*w >> refBits); n != 0 {

@@ -1,6 +1,7 @@
 package heap
 
 import (
+	"errors"
 	"fmt"
 	"unsafe"
 
@@ -11,10 +12,21 @@ import (
 // index is what a value table asks of a wordIndex or a rowIndex. Calls with an index mean keys of the store's run.
 type index interface {
 	length() int
+	// slots finds or inserts keys [from,to) of the run. The slots may be written to.
 	slots(from, to int, out []unsafe.Pointer, fresh []bool) error
-	lookup(from, to int, out []unsafe.Pointer)
+	// lookup finds keys [from,to); nil for those that are absent. The slots may be written to if own is set.
+	lookup(from, to int, out []unsafe.Pointer, own bool) error
+	// find gives the slot of key i, or nil. It must not be written to unless own says so.
 	find(i int) unsafe.Pointer
-	// remove removes key i, whose slot find gave.
+	// own gives the slot of key i, which find gave, for writing. After an error nothing has changed.
+	own(i int, slot unsafe.Pointer) (unsafe.Pointer, error)
+	// guarded says whether own and its like may have something to do: a snapshot is open.
+	guarded() bool
+	// touchPart lets all slots of a part be written to; their addresses may be others afterwards.
+	touchPart(part int) error
+	// freeze begins a snapshot.
+	freeze(f *frozen) *leaf
+	// remove removes key i, whose slot own gave.
 	remove(i int, slot unsafe.Pointer)
 	// parts is how many parts scan knows; new parts come at the end.
 	parts() int
@@ -127,8 +139,8 @@ func (t *valueTable) close() {
 	t.ahead, t.buf = statebackend.Lookahead{}, nil
 }
 
-// fill looks up keys [i,n) of the run ahead. After each time in a run it waits longer.
-func (t *valueTable) fill(i int) {
+// fill looks up keys [i,n) of the run ahead, for reading and writing. After each time in a run it waits longer.
+func (t *valueTable) fill(i int) error {
 	t.fills++
 	t.fillAt = t.asked + eagerAsk<<(2*t.fills)
 	if cap(t.buf) < t.n {
@@ -136,8 +148,11 @@ func (t *valueTable) fill(i int) {
 	}
 	slots := t.buf[:t.n]
 	clear(slots[:i])
-	t.ix.lookup(i, t.n, slots[i:])
+	if err := t.ix.lookup(i, t.n, slots[i:], true); err != nil {
+		return err
+	}
 	t.ahead.Slots = slots
+	return nil
 }
 
 // worthFilling counts an access that the lookahead did not answer.
@@ -146,15 +161,15 @@ func (t *valueTable) worthFilling(i int) bool {
 	return t.asked >= t.fillAt && len(t.ahead.Slots) == 0 && t.n-i >= eagerAsk && t.deletes <= maxDeletes
 }
 
-// find gives the slot of key i or nil, from the lookahead if it can.
+// find gives the slot of key i or nil, from the lookahead if it can. It looks ahead only if that copies no page for a
+// snapshot: it may be called for reading alone.
 func (t *valueTable) find(i int) unsafe.Pointer {
 	if i < len(t.ahead.Slots) {
 		if slot := t.ahead.Slots[i]; slot != nil {
 			return slot
 		}
 	}
-	if t.worthFilling(i) {
-		t.fill(i)
+	if t.worthFilling(i) && !t.ix.guarded() && t.fill(i) == nil {
 		return t.ahead.Slots[i]
 	}
 	return t.ix.find(i)
@@ -164,7 +179,9 @@ func (t *valueTable) find(i int) unsafe.Pointer {
 func (t *valueTable) insert(i int, out []unsafe.Pointer, fresh []bool) error {
 	if i < len(t.ahead.Slots) || t.worthFilling(i) {
 		if len(t.ahead.Slots) == 0 {
-			t.fill(i)
+			if err := t.fill(i); err != nil {
+				return err
+			}
 		}
 		if slot := t.ahead.Slots[i]; slot != nil {
 			out[0], fresh[0] = slot, false
@@ -221,44 +238,49 @@ func (t *valueTable) Find(i int) unsafe.Pointer {
 	if t.cells.Layout != serde.Fixed {
 		return nil
 	}
-	value, _ := t.read(i)
+	value, _, err := t.read(i)
+	if err != nil && t.store.failed == nil {
+		t.store.failed = err // the next snapshot or copy for one fails with it
+	}
 	return value
 }
 
 // read finds the value of key i, stamping it if reads do; gone says that it has expired and must be removed after use.
-func (t *valueTable) read(i int) (value unsafe.Pointer, gone bool) {
+func (t *valueTable) read(i int) (value unsafe.Pointer, gone bool, err error) {
 	slot := t.find(i)
 	if slot == nil || t.stamp == 0 {
-		return slot, false
+		return slot, false, nil
 	}
-	at, now := (*int64)(slot), t.store.Now()
-	if t.s.TTL.Expired(*at, now) {
+	at, now := *(*int64)(slot), t.store.Now()
+	if t.s.TTL.Expired(at, now) {
 		if t.s.TTL.ReturnExpired {
-			return unsafe.Add(slot, stampBytes), true
+			return unsafe.Add(slot, stampBytes), true, nil
 		}
-		t.remove(i, slot)
-		return nil, false
+		return nil, false, t.discard(i, slot)
 	}
-	if t.s.TTL.OnRead {
-		*at = now
+	if t.s.TTL.OnRead && at != now {
+		if slot, err = t.ix.own(i, slot); err != nil {
+			return nil, false, err
+		}
+		*(*int64)(slot) = now
 	}
-	return unsafe.Add(slot, stampBytes), false
+	return unsafe.Add(slot, stampBytes), false, nil
 }
 
 // Load implements statebackend.Table.
 func (t *valueTable) Load(i int, v unsafe.Pointer) (bool, error) {
-	value, gone := t.read(i)
-	if value == nil {
-		return false, nil
+	value, gone, err := t.read(i)
+	if value == nil || err != nil {
+		return false, err
 	}
-	err := t.cells.load(value, v)
-	if gone {
-		t.remove(i, unsafe.Add(value, -int(t.stamp)))
-	}
+	err = t.cells.load(value, v)
 	if err != nil {
-		return false, t.wrap("read", err)
+		err = t.wrap("read", err)
 	}
-	return true, nil
+	if gone {
+		err = errors.Join(err, t.discard(i, unsafe.Add(value, -int(t.stamp))))
+	}
+	return err == nil, err
 }
 
 // Save implements statebackend.Table.
@@ -305,11 +327,21 @@ func (t *valueTable) Has(i int) bool {
 // Delete implements statebackend.Table.
 func (t *valueTable) Delete(i int) error {
 	if slot := t.find(i); slot != nil {
-		t.remove(i, slot)
+		return t.discard(i, slot)
 	}
 	return nil
 }
 
+// discard removes the value of key i, whose slot find gave.
+func (t *valueTable) discard(i int, slot unsafe.Pointer) error {
+	slot, err := t.ix.own(i, slot)
+	if err == nil {
+		t.remove(i, slot)
+	}
+	return err
+}
+
+// remove removes the value of key i, whose slot may be written to.
 func (t *valueTable) remove(i int, slot unsafe.Pointer) {
 	t.cells.free(unsafe.Add(slot, t.stamp))
 	t.ix.remove(i, slot)

@@ -63,6 +63,11 @@ func (x *wordIndex) moved() {
 func (x *wordIndex) slots(from, to int, out []unsafe.Pointer, fresh []bool) error {
 	words, hashes := x.src.widen()[from:to], x.src.hashes[from:to]
 	out, fresh = out[:len(words)], fresh[:len(words)]
+	if x.remaining > 0 {
+		if err := x.touchAll(hashes); err != nil {
+			return err
+		}
+	}
 	if len(words) == 1 {
 		var err error
 		out[0], fresh[0], err = x.insert(words[0], hashes[0])
@@ -82,14 +87,31 @@ func (x *wordIndex) slots(from, to int, out []unsafe.Pointer, fresh []bool) erro
 		}
 	}
 	if x.moves != moves {
-		x.lookup(from, to, out)
+		return x.lookup(from, to, out, false)
 	}
 	return nil
 }
 
-// lookup finds keys [from,to) of the run; nil for those that are absent.
-func (x *wordIndex) lookup(from, to int, out []unsafe.Pointer) {
+// touchAll touches the pages of keys with these hashes.
+func (x *wordIndex) touchAll(hashes []uint64) error {
+	for _, h := range hashes {
+		if id := x.ids[h>>(x.shift&63)]; x.protects(int(id)) {
+			if err := x.touch(id); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// lookup implements index.
+func (x *wordIndex) lookup(from, to int, out []unsafe.Pointer, own bool) error {
 	words, hashes := x.src.widen()[from:to], x.src.hashes[from:to]
+	if own && x.remaining > 0 {
+		if err := x.touchAll(hashes); err != nil {
+			return err
+		}
+	}
 	out = out[:len(words)]
 	for at := 0; at < len(words); at += block {
 		end := min(at+block, len(words))
@@ -98,6 +120,7 @@ func (x *wordIndex) lookup(from, to int, out []unsafe.Pointer) {
 			out[j] = x.search(words[j], hashes[j])
 		}
 	}
+	return nil
 }
 
 // firstProbe writes the slot of each key's home entry to out and returns the positions of keys that are not there.
@@ -246,6 +269,36 @@ func (x *wordIndex) splitPage(h uint64) error {
 	return nil
 }
 
+// guarded implements index.
+func (x *wordIndex) guarded() bool { return x.remaining > 0 }
+
+// touchPart implements index.
+func (x *wordIndex) touchPart(part int) error { return x.touch(uint32(part)) }
+
+// own implements index.
+func (x *wordIndex) own(i int, slot unsafe.Pointer) (unsafe.Pointer, error) {
+	if x.remaining == 0 {
+		return slot, nil
+	}
+	err := x.touchAll(x.src.hashes[i : i+1])
+	return x.find(i), err
+}
+
+// freeze implements index.
+func (x *wordIndex) freeze(f *frozen) *leaf {
+	mem := make([]unsafe.Pointer, len(x.pages))
+	for i := range x.pages {
+		mem[i] = x.pages[i].mem
+	}
+	shape := pageShape{size: x.size, slots: x.perPage, bytes: x.bytes}
+	l := newLeaf(f, newShadow(f, &x.guard, shape, mem), keyLayout{width: x.key.Width, slotOff: wordBytes}, x.key)
+	if x.hasZero {
+		l.zero = memory(x.size)
+		copyWords(l.zero, x.zero, x.size)
+	}
+	return l
+}
+
 // remove implements index.
 func (x *wordIndex) remove(i int, slot unsafe.Pointer) { x.removeAt(x.src.hashes[i], slot) }
 
@@ -348,6 +401,9 @@ func (x *wordIndex) scan(part int, f func(e *entry) bool) bool {
 
 // sweep implements index. Removing moves entries of the page, so the dead are listed first.
 func (x *wordIndex) sweep(part int, dead func(slot unsafe.Pointer) bool, release func(slot unsafe.Pointer)) {
+	if x.touch(uint32(part)) != nil {
+		return // no memory for a copy: it can wait
+	}
 	list := x.dead[:0]
 	x.scan(part, func(e *entry) bool {
 		if dead(e.slot) {
@@ -366,6 +422,6 @@ func (x *wordIndex) sweep(part int, dead func(slot unsafe.Pointer) bool, release
 }
 
 func (x *wordIndex) close() {
-	x.drop()
+	x.directory.drop()
 	x.hasZero = false
 }

@@ -1,0 +1,248 @@
+package heap
+
+import (
+	"fmt"
+	"math/bits"
+	"unsafe"
+
+	"github.com/flott-dev/flott/internal/keygroup"
+	"github.com/flott-dev/flott/serde"
+	"github.com/flott-dev/flott/statebackend"
+)
+
+// leaf gives the entries of the pages of a snapshot key group by key group. First it looks at each page once and keeps the
+// positions of its entries in the order of their groups; then it visits, for each group, the pages that have entries of
+// it. It belongs to the writer.
+type leaf struct {
+	keyLayout
+	sh     *shadow
+	also   *shadow // ends with this one; nil: none
+	hasher serde.Hasher
+	zero   unsafe.Pointer // an entry that is in no page; nil: there is none
+
+	first, last, max int // key groups
+	zeroGroup        int // of zero
+	orders           [][]uint16
+	at               []uint32 // where the next group of a page begins in its order
+	heads            []int32  // by group: the first page whose next group it is, plus one
+	next             []int32  // by page: the next one of the same group, plus one
+	held             int64    // bytes reserved for the above
+	page             []uint64 // the entries at hand
+}
+
+// An order is made of runs: a group, then the positions of its entries in the page; the last one has lastOfGroup set.
+const (
+	lastOfGroup   = 1 << 15
+	leafPageBytes = 24 + 4 + 4 // of orders, at and next
+)
+
+func newLeaf(f *frozen, sh *shadow, keys keyLayout, key *serde.Key) *leaf {
+	s := f.store
+	return &leaf{
+		keyLayout: keys, sh: sh, hasher: key.Hasher(s.Seed), first: s.FirstGroup, last: s.LastGroup, max: s.MaxParallelism,
+	}
+}
+
+// group gives the key group of an entry.
+func (l *leaf) group(e unsafe.Pointer) (int, error) {
+	key, _ := l.keyBytes(e)
+	g := keygroup.Of(uint32(l.hasher.One(key)), l.max)
+	if g < l.first || g > l.last {
+		return 0, fmt.Errorf("a key of group %d: the subtask has groups %d to %d of %d", g, l.first, l.last, l.max)
+	}
+	return g, nil
+}
+
+// each calls f for every entry, group by group, until f fails or returns false. The entry is a copy that is valid during
+// the call.
+func (l *leaf) each(f func(e unsafe.Pointer, r *statebackend.Row) (bool, error)) error {
+	defer l.close()
+	if err := l.order(); err != nil {
+		return err
+	}
+	var r statebackend.Row
+	for r.Group = l.first; r.Group <= l.last; r.Group++ {
+		if l.zero != nil && l.zeroGroup == r.Group {
+			if more, err := l.show(l.zero, &r, f); err != nil || !more {
+				return err
+			}
+		}
+		for page := l.heads[r.Group-l.first]; page != 0; {
+			p := int(page - 1)
+			page = l.next[p]
+			n := l.visit(p)
+			for i := range n {
+				if more, err := l.show(unsafe.Add(unsafe.Pointer(&l.page[0]), uintptr(i)*l.sh.size), &r, f); err != nil || !more {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (l *leaf) show(e unsafe.Pointer, r *statebackend.Row, f func(e unsafe.Pointer, r *statebackend.Row) (bool, error)) (bool, error) {
+	r.Key, r.Namespace = l.keyBytes(e)
+	r.Hash = l.hasher.One(r.Key)
+	if !l.suffixed {
+		r.Namespace = nil
+	}
+	return f(e, r)
+}
+
+// visit copies a page's entries of its next group and moves on to the one after it.
+func (l *leaf) visit(p int) (n int) {
+	order, at := l.orders[p], l.at[p]+1
+	dst := unsafe.Pointer(&l.page[0])
+	v, held := l.sh.view(p)
+	for more := true; more; at++ {
+		pos := order[at]
+		copyWords(unsafe.Add(dst, uintptr(n)*v.size), v.at(int(pos&^lastOfGroup)), v.size)
+		more = pos&lastOfGroup == 0
+		n++
+	}
+	if held {
+		l.sh.unhold(p)
+	}
+	l.at[p] = at
+	l.enqueue(p)
+	return n
+}
+
+// enqueue notes a page for its next group.
+func (l *leaf) enqueue(p int) {
+	if order, at := l.orders[p], l.at[p]; int(at) < len(order) {
+		head := &l.heads[int(order[at])-l.first]
+		l.next[p] = *head
+		*head = int32(p + 1)
+	}
+}
+
+// order makes the orders of all pages.
+func (l *leaf) order() error {
+	pages, groups := len(l.sh.states), l.last-l.first+1
+	scratch := int(l.sh.head() + l.sh.bytes) // for a pack of a full page
+	if err := l.reserve(pages*leafPageBytes + groups*4 + scratch); err != nil {
+		return err
+	}
+	l.orders, l.at, l.next = make([][]uint16, pages), make([]uint32, pages), make([]int32, pages)
+	l.heads = make([]int32, groups)
+	l.page = make([]uint64, scratch/8)
+	s := sorter{width: bits.Len(uint(groups - 1))}
+	for p := range pages {
+		if err := l.survey(p, &s); err != nil {
+			return err
+		}
+		runs := s.sort()
+		if err := l.reserve(2 * (len(s.keys) + runs)); err != nil {
+			return err
+		}
+		l.orders[p] = s.order(runs, l.first)
+		l.enqueue(p)
+	}
+	if l.zero == nil {
+		return nil
+	}
+	var err error
+	l.zeroGroup, err = l.group(l.zero)
+	return err
+}
+
+// survey gives the groups and positions of a page's entries to a sorter.
+func (l *leaf) survey(p int, s *sorter) error {
+	v, held := l.sh.view(p)
+	scratch := pageView{v.pageShape, unsafe.Pointer(&l.page[0]), v.packed}
+	n := v.bytes
+	if v.packed {
+		n = v.bytesOf(v.base)
+	}
+	copyBytes(scratch.base, v.base, n)
+	if held {
+		l.sh.unhold(p)
+	}
+	s.keys = s.keys[:0]
+	for w := range v.words() {
+		for live := scratch.live(w); live != 0; live &= live - 1 {
+			pos := w*64 + bits.TrailingZeros64(live)
+			group, err := l.group(scratch.at(pos))
+			if err != nil {
+				return err
+			}
+			s.keys = append(s.keys, uint32(group-l.first)<<16|uint32(pos))
+		}
+	}
+	return nil
+}
+
+func (l *leaf) reserve(n int) error {
+	f := l.sh.frozen
+	if err := f.reserve(int64(n)); err != nil {
+		return fmt.Errorf("%w: %d bytes are kept for the snapshot and its order needs %d more: %w",
+			statebackend.ErrOutOfMemory, f.held.Load(), n, err)
+	}
+	l.held += int64(n)
+	return nil
+}
+
+// close gives everything back.
+func (l *leaf) close() {
+	l.sh.frozen.release(l.held)
+	l.orders, l.at, l.heads, l.next, l.page, l.held = nil, nil, nil, nil, nil, 0
+	l.sh.finish()
+	if l.also != nil {
+		l.also.finish()
+	}
+}
+
+// sorter sorts the entries of a page by group.
+type sorter struct {
+	keys, other []uint32 // group (from the first one) and position
+	width       int      // bits of a group
+}
+
+// sort sorts the keys and counts the groups among them.
+func (s *sorter) sort() (groups int) {
+	if cap(s.other) < len(s.keys) {
+		s.other = make([]uint32, cap(s.keys))
+	}
+	for done := 0; done < s.width; done += 8 {
+		var counts [256]uint32
+		for _, k := range s.keys {
+			counts[k>>(16+done)&255]++
+		}
+		sum := uint32(0)
+		for i, n := range counts {
+			counts[i] = sum
+			sum += n
+		}
+		to := s.other[:len(s.keys)]
+		for _, k := range s.keys {
+			at := &counts[k>>(16+done)&255]
+			to[*at] = k
+			*at++
+		}
+		s.keys, s.other = to, s.keys
+	}
+	for i, k := range s.keys {
+		groups += one(i == 0 || k>>16 != s.keys[i-1]>>16)
+	}
+	return groups
+}
+
+// order writes the sorted keys as an order.
+func (s *sorter) order(groups, first int) []uint16 {
+	out := make([]uint16, 0, len(s.keys)+groups)
+	for i, k := range s.keys {
+		if i == 0 || k>>16 != s.keys[i-1]>>16 {
+			if i > 0 {
+				out[len(out)-1] |= lastOfGroup
+			}
+			out = append(out, uint16(int(k>>16)+first))
+		}
+		out = append(out, uint16(k))
+	}
+	if len(out) > 0 {
+		out[len(out)-1] |= lastOfGroup
+	}
+	return out
+}

@@ -1,0 +1,112 @@
+package heap
+
+import (
+	"math/bits"
+	"unsafe"
+)
+
+// pageShape says how entries lie in a page.
+type pageShape struct {
+	size   uintptr // of an entry, in bytes; whole words
+	slots  int     // entries, live or not
+	bytes  uintptr // of a page
+	bitmap uintptr // where the bitmap of live entries lies; 0: there is none, the first word of an entry tells
+}
+
+// A pack holds the live entries of a page: its own size in bytes, a bitmap of their positions, for each word of the bitmap
+// the number of entries before it (uint16), the entries.
+
+// words is the number of words of a bitmap.
+func (s *pageShape) words() int { return (s.slots + 63) / 64 }
+
+// head is the number of bytes of a pack before its entries.
+func (s *pageShape) head() uintptr {
+	w := uintptr(s.words())
+	return 8 * (1 + w + (w+3)/4)
+}
+
+// live gives word w of the bitmap of a page.
+func (s *pageShape) live(mem unsafe.Pointer, w int) uint64 {
+	if s.bitmap != 0 {
+		return *(*uint64)(unsafe.Add(mem, s.bitmap+uintptr(w)*8))
+	}
+	from, to := w*64, min(w*64+64, s.slots)
+	var set uint64
+	for i := to - 1; i >= from; i-- {
+		set = set<<1 | uint64(one(*(*uint64)(unsafe.Add(mem, uintptr(i)*s.size)) != 0))
+	}
+	return set
+}
+
+// bitmap is the live entries of a page by position.
+type bitmap [pageSlots / 64]uint64
+
+// survey finds the live entries of a page and the size of its pack.
+func (s *pageShape) survey(mem unsafe.Pointer) (set bitmap, bytes uintptr) {
+	n := 0
+	for w := range s.words() {
+		set[w] = s.live(mem, w)
+		n += bits.OnesCount64(set[w])
+	}
+	return set, s.head() + uintptr(n)*s.size
+}
+
+// bytesOf is the size of a pack.
+func (s *pageShape) bytesOf(pack unsafe.Pointer) uintptr { return *(*uintptr)(pack) }
+
+// pack packs a page that was surveyed into as many reserved bytes.
+func (s *pageShape) pack(mem unsafe.Pointer, set *bitmap, bytes uintptr) unsafe.Pointer {
+	pack := memory(bytes)
+	*(*uintptr)(pack) = bytes
+	words := s.words()
+	at, n := s.head(), 0
+	for w, live := range set[:words] {
+		*(*uint64)(unsafe.Add(pack, 8*(1+w))) = live
+		*(*uint16)(unsafe.Add(pack, 8*(1+words)+2*w)) = uint16(n)
+		n += bits.OnesCount64(live)
+		from := uintptr(w) * 64 * s.size
+		if live == ^uint64(0) {
+			copyBytes(unsafe.Add(pack, at), unsafe.Add(mem, from), 64*s.size)
+			at += 64 * s.size
+			continue
+		}
+		for ; live != 0; live &= live - 1 {
+			copyWords(unsafe.Add(pack, at), unsafe.Add(mem, from+uintptr(bits.TrailingZeros64(live))*s.size), s.size)
+			at += s.size
+		}
+	}
+	return pack
+}
+
+// pageView is a page or a pack of one.
+type pageView struct {
+	*pageShape
+	base   unsafe.Pointer
+	packed bool
+}
+
+// live gives word w of the bitmap.
+func (v pageView) live(w int) uint64 {
+	if v.packed {
+		return *(*uint64)(unsafe.Add(v.base, 8*(1+w)))
+	}
+	return v.pageShape.live(v.base, w)
+}
+
+// at is the address of the live entry at a position.
+func (v pageView) at(pos int) unsafe.Pointer {
+	if !v.packed {
+		return unsafe.Add(v.base, uintptr(pos)*v.size)
+	}
+	set := v.live(pos / 64)
+	before := *(*uint16)(unsafe.Add(v.base, 8*(1+v.words())+pos/64*2))
+	nth := int(before) + bits.OnesCount64(set&(1<<(pos%64)-1))
+	return unsafe.Add(v.base, v.head()+uintptr(nth)*v.size)
+}
+
+// copyWords copies whole words.
+func copyWords(dst, src unsafe.Pointer, n uintptr) {
+	for i := uintptr(0); i < n; i += 8 {
+		*(*uint64)(unsafe.Add(dst, i)) = *(*uint64)(unsafe.Add(src, i))
+	}
+}

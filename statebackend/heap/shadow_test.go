@@ -1,0 +1,222 @@
+package heap
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/flott-dev/flott/serde"
+	"github.com/flott-dev/flott/statebackend"
+)
+
+// TestUpdaterLeavesAPageThatIsBeingRead changes a page while the writer holds it: the writer keeps the old one.
+func TestUpdaterLeavesAPageThatIsBeingRead(t *testing.T) {
+	t.Run("words", func(t *testing.T) { testHeldPage(t, func(n int) int64 { return int64(n + 1) }) })
+	t.Run("rows", func(t *testing.T) { testHeldPage(t, func(n int) string { return fmt.Sprint(n) }) })
+}
+
+func testHeldPage[K comparable](t *testing.T, key func(int) K) {
+	k := newKit[K](t)
+	table, err := k.store.Table(statebackend.TableSpec{Name: "v", Value: handle[int64](t)})
+	ok(t, err)
+	keys := make([]K, 500)
+	for i := range keys {
+		keys[i] = key(i)
+	}
+	write := func(v int64) {
+		k.run(keys...)
+		for i := range keys {
+			x := v + int64(i)
+			ok(t, table.Save(i, unsafe.Pointer(&x)))
+		}
+	}
+	write(1000)
+	want := freeze(t, k.store)
+	a, err := k.store.Freeze()
+	ok(t, err)
+	b, err := k.store.Freeze()
+	ok(t, err)
+	sh := a.(*frozen).shadows[0]
+	view, held := sh.view(0)
+	if !held || view.packed {
+		t.Fatal("the page is not as it was")
+	}
+	before := string(bytesAt(view.base, view.bytes))
+	state := k.memory.held
+	write(2000)
+	if string(bytesAt(view.base, view.bytes)) != before {
+		t.Error("the page changed while it was being read")
+	}
+	sh.unhold(0)
+	if got := sh.states[0].Load(); got != pageLeft {
+		t.Errorf("the page is in state %d", got)
+	}
+	if extra := k.memory.held - state; extra < int64(view.bytes) || extra > 2*int64(view.bytes) {
+		t.Errorf("%d bytes are kept for two snapshots of a page of %d", extra, view.bytes)
+	}
+	sameRows(t, readAll(t, a).tables["v"], want.tables["v"])
+	write(3000)
+	sameRows(t, readAll(t, b).tables["v"], want.tables["v"])
+	k.run(keys...)
+	for i := range keys {
+		var v int64
+		found, err := table.Load(i, unsafe.Pointer(&v))
+		if ok(t, err); !found || v != 3000+int64(i) {
+			t.Fatalf("key %d holds %d", i, v)
+		}
+	}
+	if k.memory.held != state {
+		t.Errorf("%d bytes are held after the snapshots, %d before", k.memory.held, state)
+	}
+	k.checkClosed()
+}
+
+// TestPagesThatNobodyTouchesAreNotCopied reads a snapshot of many pages while few are changed.
+func TestPagesThatNobodyTouchesAreNotCopied(t *testing.T) {
+	c := newCounter[int64](t)
+	keys := make([]int64, block)
+	for i := range int64(400) {
+		for j := range keys {
+			keys[j] = i*block + int64(j)
+		}
+		c.count(keys)
+	}
+	state := c.memory.held
+	f, err := c.store.Freeze()
+	ok(t, err)
+	if c.memory.held != state {
+		t.Errorf("freezing reserved %d bytes", c.memory.held-state)
+	}
+	for range 100 {
+		c.count(keys[:3])
+	}
+	sh := f.(*frozen).shadows[0]
+	if n := f.(*frozen).held.Load(); n <= 0 || n > 3*int64(sh.bytes) {
+		t.Errorf("%d bytes were copied for three keys", n)
+	}
+	if got := readAll(t, f).tables["count"]; len(got.rows) != 400*block {
+		t.Errorf("%d rows", len(got.rows))
+	}
+	packed := 0
+	for i := range sh.packs {
+		packed += one(sh.packs[i] != nil)
+	}
+	if packed != 0 || c.memory.held != state {
+		t.Errorf("%d copies and %d bytes are left after the release", packed, c.memory.held-state)
+	}
+	c.checkClosed()
+}
+
+// TestCopiesDrawOnTheBudget lets no copy be made: the update fails, names the operator and changes nothing.
+func TestCopiesDrawOnTheBudget(t *testing.T) {
+	mk, err := serde.KeyOf[string]()
+	ok(t, err)
+	k := newKit[int64](t)
+	fixed, err := k.store.Table(statebackend.TableSpec{Name: "fixed", Value: handle[int64](t)})
+	ok(t, err)
+	wide, err := k.store.Table(statebackend.TableSpec{Name: "wide", Value: handle[[20]int64](t)})
+	ok(t, err)
+	list, err := k.store.List(statebackend.TableSpec{Name: "list", Value: handle[string](t), List: true})
+	ok(t, err)
+	maps, err := k.store.Map(statebackend.TableSpec{Name: "map", Value: handle[int64](t), MapKey: mk})
+	ok(t, err)
+	v, row, text := int64(5), [20]int64{7}, "text"
+	k.run(1, 2, 3)
+	for i := range 3 {
+		ok(t, fixed.Save(i, unsafe.Pointer(&v)))
+		ok(t, wide.Save(i, unsafe.Pointer(&row)))
+		ok(t, list.Append(i, unsafe.Pointer(&text)))
+		ok(t, maps.Save(i, unsafe.Pointer(&text), unsafe.Pointer(&v)))
+	}
+	want := freeze(t, k.store)
+	f, err := k.store.Freeze()
+	ok(t, err)
+	k.memory.limit = k.memory.held
+	var out [3]unsafe.Pointer
+	var fresh [3]bool
+	other := "other"
+	for name, write := range map[string]func() error{
+		"save":        func() error { return fixed.Save(1, unsafe.Pointer(&v)) },
+		"slots":       func() error { return fixed.Slots(0, 3, out[:], fresh[:]) },
+		"delete":      func() error { return fixed.Delete(1) },
+		"save wide":   func() error { return wide.Save(1, unsafe.Pointer(&row)) },
+		"delete wide": func() error { return wide.Delete(1) },
+		"append":      func() error { return list.Append(1, unsafe.Pointer(&text)) },
+		"clear list":  func() error { return list.Delete(1) },
+		"put":         func() error { return maps.Save(1, unsafe.Pointer(&text), unsafe.Pointer(&v)) },
+		"put other":   func() error { return maps.Save(1, unsafe.Pointer(&other), unsafe.Pointer(&v)) },
+		"remove":      func() error { _, err := maps.Remove(1, unsafe.Pointer(&text)); return err },
+		"clear map":   func() error { return maps.Delete(1) },
+	} {
+		err := write()
+		if !errors.Is(err, statebackend.ErrOutOfMemory) || !errors.Is(err, errFull) {
+			t.Fatalf("%s: got %v", name, err)
+		}
+		if !strings.Contains(err.Error(), `operator "test"`) || !strings.Contains(err.Error(), "state") {
+			t.Errorf("%s: %q names neither operator nor state", name, err)
+		}
+	}
+	for table, err := range map[string]error{"fixed": firstError(f, "fixed"), "list": firstError(f, "list")} {
+		if !errors.Is(err, statebackend.ErrOutOfMemory) || !strings.Contains(err.Error(), `operator "test": snapshot of state "`+table) {
+			t.Errorf("reading %s without memory: %v", table, err)
+		}
+	}
+	k.memory.limit = 0
+	f.Release()
+	again := freeze(t, k.store)
+	for _, name := range want.names {
+		sameRows(t, again.tables[name], want.tables[name])
+	}
+	k.checkClosed()
+}
+
+// firstError is the error of reading a table.
+func firstError(f statebackend.Frozen, table string) error {
+	for _, t := range f.Tables() {
+		if t.Name == table {
+			for _, err := range t.Rows {
+				if err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// TestSnapshotsOutliveTheStore closes the store before the writer has read anything.
+func TestSnapshotsOutliveTheStore(t *testing.T) {
+	k := newKit[string](t)
+	value, err := k.store.Table(statebackend.TableSpec{Name: "value", Value: handle[[]string](t)})
+	ok(t, err)
+	list, err := k.store.List(statebackend.TableSpec{Name: "list", Value: handle[string](t), List: true})
+	ok(t, err)
+	for i := range 5000 {
+		s := fmt.Sprint("key ", i)
+		v := []string{s, s}
+		k.run(s)
+		ok(t, value.Save(0, unsafe.Pointer(&v)))
+		ok(t, list.Append(0, unsafe.Pointer(&s)))
+	}
+	want := freeze(t, k.store)
+	f, err := k.store.Freeze()
+	ok(t, err)
+	for i := range 5000 {
+		k.run(fmt.Sprint("key ", i))
+		ok(t, list.Delete(0)) // the last one drops all pages
+	}
+	state := k.memory.held
+	ok(t, k.store.Close())
+	if k.memory.held < state/2 {
+		t.Errorf("%d of %d bytes are held for the snapshot", k.memory.held, state)
+	}
+	got := readAll(t, f)
+	for _, name := range want.names {
+		sameRows(t, got.tables[name], want.tables[name])
+	}
+	if k.memory.held != 0 {
+		t.Errorf("%d bytes are held after the release", k.memory.held)
+	}
+}
