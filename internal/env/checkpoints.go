@@ -1,6 +1,7 @@
 package env
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path"
@@ -214,4 +215,23 @@ func (e *Env) fitNode(v *plan.Vertex, n *plan.ChainNode, o *checkpoint.Operator)
 	n.MaxParallelism = o.MaxParallelism
 	v.MaxParallelism = min(v.MaxParallelism, n.MaxParallelism)
 	return nil
+}
+
+// TakeSavepoint takes a savepoint into a new folder under dir.
+func (x *Execution) TakeSavepoint(ctx context.Context, dir string, drain, stop bool) (string, error) {
+	if dir == "" {
+		return "", errors.New("take a savepoint: name the folder under which it is to lie")
+	}
+	target, err := slashed(dir)
+	if err != nil {
+		return "", err
+	}
+	kind := control.Savepoint
+	switch {
+	case drain:
+		kind = control.DrainSavepoint
+	case stop:
+		kind = control.StopSavepoint
+	}
+	return x.Savepoint(ctx, target, kind)
 }
