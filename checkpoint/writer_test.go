@@ -190,11 +190,13 @@ func TestWriterEndsWithItsContext(t *testing.T) {
 	plain := info(t, "t", "value", "string", "string", "", "", nil)
 	rows := iter.Seq2[*statebackend.Row, error](func(yield func(*statebackend.Row, error) bool) {
 		r := statebackend.Row{Key: []byte("k"), Value: make([]byte, 100_000)}
-		for range 1000 {
+		for i := range 1000 {
 			if !yield(&r, nil) {
 				return
 			}
-			cancel(aborted)
+			if i == 20 { // some are in a file by now
+				cancel(aborted)
+			}
 		}
 		t.Error("it read all rows")
 	})
