@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/flott-dev/flott/internal/keygroup"
@@ -73,7 +74,7 @@ func decodePart(d *decoder) *Part {
 			Name: d.string(), Mode: Mode(d.byte()), Schema: d.schema(), Items: int64(d.number(maxRows)),
 		})
 	}
-	for range d.items(3 + digestBytes) {
+	for range d.items(3) {
 		p.chunks = append(p.chunks, decodeChunk(d))
 	}
 	return p
@@ -129,10 +130,10 @@ func (c *chunk) encode(e *encoder) {
 		e.uint(uint64(len(c.path)))
 		e.raw([]byte(c.path))
 		e.uint(uint64(c.size))
+		e.raw(c.digest[:])
 	} else {
-		e.bytes(c.inline)
+		e.bytes(c.inline) // its digest is at its end
 	}
-	e.raw(c.digest[:])
 	e.uint(uint64(len(c.sections)))
 	for i := range c.sections {
 		s := &c.sections[i]
@@ -154,13 +155,18 @@ func decodeChunk(d *decoder) chunk {
 		c.path = string(d.take(d.uint()))
 		c.size = int64(d.number(maxChunk))
 		if c.path == "" {
-			d.fail(fmt.Errorf("a chunk without a path"))
+			d.fail(errors.New("a chunk file without a path"))
 		}
+		copy(c.digest[:], d.take(uint64(digestBytes)))
 	} else {
 		c.inline = d.bytes()
 		c.size = int64(len(c.inline))
+		if n := len(c.inline); n < digestBytes {
+			d.fail(errCut)
+		} else {
+			c.digest = digest(c.inline[n-digestBytes:])
+		}
 	}
-	copy(c.digest[:], d.take(uint64(digestBytes)))
 	for range d.items(3) {
 		c.sections = append(c.sections, decodeSection(d))
 	}
