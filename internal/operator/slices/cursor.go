@@ -17,9 +17,9 @@ type cursor struct {
 	own     [2][]uint32
 }
 
-// newCursor makes a cursor whose batches have up to most ids if most is 64 or more.
+// newCursor makes a cursor whose batches have up to most ids if that is 64 or more.
 func newCursor(most int) cursor {
-	return cursor{most: max(1, most-63), own: [2][]uint32{make([]uint32, batch+64), make([]uint32, batch+64)}}
+	return cursor{most: max(1, min(most, batch)-63), own: [2][]uint32{make([]uint32, batch+64), make([]uint32, batch+64)}}
 }
 
 // start goes back to the beginning, of whatever column.
