@@ -182,7 +182,9 @@ func (w *window) block(left int64) (b block, err error) {
 	if got != want {
 		return b, w.r.damaged("the checksum of the block at byte %d is %08x and should be %08x", at, got, want)
 	}
-	b.rows = binary.LittleEndian.Uint32(b.header[8:])
+	if b.rows = binary.LittleEndian.Uint32(b.header[8:]); b.rows == 0 {
+		return b, w.r.damaged("the block at byte %d has no rows", at)
+	}
 	b.group = int(binary.LittleEndian.Uint16(b.header[14:]))
 	w.b = w.b[size:]
 	return b, nil

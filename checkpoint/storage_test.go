@@ -382,7 +382,9 @@ func TestSavepointNamesNoFileElsewhere(t *testing.T) {
 }
 
 func TestCompleteRefusesWhatIsNoSnapshot(t *testing.T) {
-	part := func(subtask, first, last int) *Part { return &Part{Subtask: subtask, FirstGroup: first, LastGroup: last} }
+	part := func(subtask, first, last int) *Part {
+		return &Part{Subtask: subtask, FirstGroup: first, LastGroup: last}
+	}
 	for _, c := range []struct {
 		name string
 		ops  []Operator

@@ -225,8 +225,12 @@ func TestRowsOfAllShapesComeBack(t *testing.T) {
 		{info(t, "long", "value", "string", "string", "", "", nil), []statebackend.Row{{Key: []byte(big), Value: []byte(big + big)}, {Key: []byte("k"), Value: []byte(big)}}},
 		{info(t, "wide", "value", "[70000]uint8", "[80000]uint8", "", "", nil), []statebackend.Row{{Key: make([]byte, 70000), Value: make([]byte, 80000)}}},
 		{info(t, "lists", "list", "string", "string", "", "", nil), []statebackend.Row{
-			{Key: []byte{}, Value: []byte("0")}, {Key: []byte{}, Value: []byte(big)}, {Key: []byte{}, Value: []byte("2")},
-			{Key: []byte("a"), Value: []byte("3")}, {Key: []byte("a"), Value: []byte{}}, {Key: []byte("b"), Value: []byte("4")},
+			{Key: []byte{}, Value: []byte("0")},
+			{Key: []byte{}, Value: []byte(big)},
+			{Key: []byte{}, Value: []byte("2")},
+			{Key: []byte("a"), Value: []byte("3")},
+			{Key: []byte("a"), Value: []byte{}},
+			{Key: []byte("b"), Value: []byte("4")},
 		}},
 		{info(t, "maps", "map", "int64", "string", "int16", "bool", ttl), []statebackend.Row{
 			{Key: le(1), Namespace: []byte{0}, MapKey: []byte("ab"), Value: []byte("0")},
