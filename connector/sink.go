@@ -85,7 +85,7 @@ type WriterState struct {
 	// Subtask is the number that the writer's subtask had.
 	Subtask int
 	// Mine says that the writer that is opened goes on with this state: of the writers of the new subtasks, exactly one is
-	// told so. Subtasks keep their own state while there are as many as before.
+	// told so, the one with the old number where there is one.
 	Mine bool
 	// State is what Snapshot returned.
 	State []byte

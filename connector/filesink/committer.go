@@ -1,0 +1,110 @@
+package filesink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+
+	"github.com/flott-dev/flott/connector"
+	"github.com/flott-dev/flott/internal/vfs"
+)
+
+// committer gives files their visible names.
+type committer struct {
+	fs    vfs.FS
+	dir   string
+	count func(name string, n int64)
+}
+
+// Commit implements connector.Committer.
+func (c *committer) Commit(ctx context.Context, all []Committable) error {
+	var folders []string
+	for i := range all {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("file sink: commit: %w", err)
+		}
+		folder := path.Join(c.dir, all[i].Bucket)
+		if err := c.commit(folder, &all[i]); err != nil {
+			return fmt.Errorf("file sink: commit %s: %w", path.Join(folder, all[i].Name), err)
+		}
+		if !slices.Contains(folders, folder) {
+			folders = append(folders, folder)
+		}
+	}
+	for _, folder := range folders {
+		if err := c.fs.SyncDir(folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("file sink: commit: sync %s: %w", folder, again(err))
+		}
+	}
+	return nil
+}
+
+// commit commits one file.
+func (c *committer) commit(folder string, f *Committable) error {
+	temp, name := path.Join(folder, f.Temp), path.Join(folder, f.Name)
+	if f.Name == "" {
+		if err := c.fs.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove %s: %w", temp, again(err))
+		}
+		return nil
+	}
+	hidden, err := c.size(temp)
+	if err != nil {
+		return err
+	}
+	visible, err := c.size(name)
+	switch {
+	case err != nil:
+		return err
+	case hidden < 0:
+		return c.committed(f, visible)
+	case visible >= 0:
+		return fmt.Errorf("%s is complete, but another file has its name: does another job write here with the same prefix?", temp)
+	case hidden != f.Size:
+		return fmt.Errorf("%s has %d bytes, but %d were written to it", temp, hidden, f.Size)
+	}
+	if err := c.fs.Rename(temp, name); err != nil {
+		return again(err)
+	}
+	c.count("partFilesCommitted", 1)
+	return nil
+}
+
+// committed decides about a file whose hidden name is gone. After a restore it may have become visible long ago, and others
+// may have taken it away since.
+func (c *committer) committed(f *Committable, visible int64) error {
+	if visible == f.Size || visible >= 0 && !f.fresh {
+		return nil
+	}
+	if f.fresh {
+		return fmt.Errorf("%s has disappeared before it was committed", f.Temp)
+	}
+	c.count("partFilesMissing", 1)
+	return nil
+}
+
+// size is that of a file; -1: there is none.
+func (c *committer) size(name string) (int64, error) {
+	info, err := c.fs.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return -1, nil
+	case err != nil:
+		return -1, again(err)
+	}
+	return info.Size(), nil
+}
+
+// again marks errors that another try may not meet.
+func again(err error) error {
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return fmt.Errorf("%w (%w)", err, connector.ErrRetry)
+}
+
+// Close implements connector.Committer.
+func (c *committer) Close() error { return nil }

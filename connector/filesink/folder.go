@@ -1,0 +1,88 @@
+package filesink
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+)
+
+// folder is that of a bucket.
+func (s *settings) folder(bucket string) string { return path.Join(s.dir, bucket) }
+
+// root makes the sink's folder and those above it.
+func (p *parts) root() error {
+	var made []string // folders that hold a new name
+	for dir := p.dir; ; dir = path.Dir(dir) {
+		_, err := p.fs.Stat(dir)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, fs.ErrNotExist) || dir == path.Dir(dir) {
+			return err
+		}
+		made = append(made, path.Dir(dir))
+	}
+	if err := p.fs.MkdirAll(p.dir); err != nil {
+		return err
+	}
+	for _, dir := range made {
+		if err := p.fs.SyncDir(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// use makes the folder of a bucket ready for files: once, until the bucket is out of use.
+func (p *parts) use(bucket string) error {
+	if _, ready := p.buckets[bucket]; !ready {
+		if err := checkBucket(bucket); err != nil {
+			return err
+		}
+		folder := p.folder(bucket)
+		if err := p.fs.MkdirAll(folder); err != nil {
+			return err
+		}
+		for dir := folder; dir != p.dir; dir = path.Dir(dir) {
+			p.unsynced[path.Dir(dir)] = true // whoever made it may not have come to its checkpoint
+		}
+		if err := p.sweep(bucket); err != nil {
+			return fmt.Errorf("look for leftovers: %w", err)
+		}
+	}
+	p.buckets[bucket] = true
+	return nil
+}
+
+// sweep looks at the files that a bucket holds already: counts that are taken are not used again, and hidden files of the
+// writer's that the snapshot does not cover go.
+func (p *parts) sweep(bucket string) error {
+	entries, err := p.fs.ReadDir(p.folder(bucket))
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		is, ok := p.parse(e.Name())
+		if !ok || is.id == p.id {
+			continue
+		}
+		if p.leftover(bucket, e.Name(), is) {
+			if err := p.fs.Remove(path.Join(p.folder(bucket), e.Name())); err == nil || errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			p.ctx.Counter("leftoversKept", 1) // it is hidden; a job does not fail of that
+		}
+		if is.subtask == p.ctx.Subtask() {
+			p.next = max(p.next, is.count+1)
+		}
+	}
+	return nil
+}
+
+// leftover tells whether a file is hidden, the writer's and younger than the snapshot.
+func (p *parts) leftover(bucket, name string, is parsed) bool {
+	return p.from != nil && !p.keep && is.id != "" && is.ending == p.ending() &&
+		p.from.owns(is.subtask, p.ctx.Subtask(), p.ctx.Parallelism()) &&
+		!p.from.covers(bucket, name, is, p.partName(is.subtask, is.count))
+}

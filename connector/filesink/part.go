@@ -1,0 +1,121 @@
+package filesink
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/flott-dev/flott/internal/vfs"
+)
+
+// block is the number of bytes that are gathered before they are compressed or written.
+const block = 64 << 10
+
+// part is a file that is being written, under its hidden name.
+type part struct {
+	bucket, temp, name string
+	path               string // of the hidden file
+	w                  vfs.Writer
+	z                  compressor // nil: not compressed
+	buf                []byte     // records that are to be compressed or written
+	out                []byte     // compressed bytes that are to be written
+	size               int64      // bytes written, or in out
+	created, changed   int64      // ms
+	unsynced           bool       // bytes were written since the last sync
+	covered            bool       // a snapshot may refer to the file
+}
+
+// Write takes what the compressor makes.
+func (p *part) Write(b []byte) (int, error) {
+	p.out = append(p.out, b...)
+	p.size += int64(len(b))
+	if len(p.out) < block {
+		return len(b), nil
+	}
+	if err := p.put(p.out); err != nil {
+		return 0, err
+	}
+	p.out = p.out[:0]
+	return len(b), nil
+}
+
+// put writes bytes to the file.
+func (p *part) put(b []byte) error {
+	if len(b) == 0 {
+		return nil
+	}
+	p.unsynced = true
+	n, err := p.w.Write(b)
+	if err == nil && n < len(b) {
+		err = io.ErrShortWrite
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", p.path, err)
+	}
+	return nil
+}
+
+// spill compresses or writes what was gathered.
+func (p *part) spill() error {
+	if p.z != nil {
+		if _, err := p.z.Write(p.buf); err != nil {
+			return fmt.Errorf("compress for %s: %w", p.path, err)
+		}
+	} else {
+		if err := p.put(p.buf); err != nil {
+			return err
+		}
+		p.size += int64(len(p.buf))
+	}
+	p.buf = p.buf[:0]
+	return nil
+}
+
+// sync makes what was written survive a crash.
+func (p *part) sync() error {
+	if !p.unsynced {
+		return nil
+	}
+	if err := p.w.Sync(); err != nil {
+		return fmt.Errorf("write %s: sync: %w", p.path, err)
+	}
+	p.unsynced = false
+	return nil
+}
+
+// finish writes the end of the file and closes it. It returns the compressor for another file.
+func (p *part) finish() (compressor, error) {
+	if err := p.spill(); err != nil {
+		return nil, err
+	}
+	if p.z != nil {
+		if err := p.z.Close(); err != nil {
+			return nil, fmt.Errorf("compress for %s: %w", p.path, err)
+		}
+		if err := p.put(p.out); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.sync(); err != nil {
+		return nil, err
+	}
+	z, w := p.z, p.w
+	p.w, p.z, p.buf, p.out = nil, nil, nil, nil
+	if err := w.Close(); err != nil {
+		return nil, fmt.Errorf("close %s: %w", p.path, err)
+	}
+	return z, nil
+}
+
+// drop closes the file without finishing it, and removes it if no snapshot knows it.
+func (p *part) drop(f vfs.FS) error {
+	var err error
+	if p.w != nil {
+		err = p.w.Close()
+		p.w = nil
+	}
+	if !p.covered {
+		err = errors.Join(err, f.Remove(p.path))
+	}
+	return err
+}

@@ -1,0 +1,223 @@
+package filesink
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+
+	"github.com/flott-dev/flott/connector"
+	"github.com/flott-dev/flott/internal/vfs"
+)
+
+// parts are the files of one writer. It knows nothing of elements.
+type parts struct {
+	settings
+	ctx  connector.WriterContext
+	id   string
+	next int64     // the count of the next file
+	from *coverage // nil: the job was not restored
+
+	open     map[string]*part // by bucket
+	last     *part            // the one of open that was written to last
+	closed   []*part          // complete, to be prepared
+	removals []Committable    // hidden files of before, which the next checkpoint makes needless
+	buckets  map[string]bool  // whose folders are ready; true: used since the last snapshot
+	unsynced map[string]bool  // folders with names that a crash would lose
+	spare    []compressor
+	buf      []byte // of a closed file
+	err      error  // the first one; nothing is well after it
+}
+
+func (s *settings) newParts(ctx connector.WriterContext) *parts {
+	return &parts{
+		settings: *s, ctx: ctx, id: s.ids(),
+		open: map[string]*part{}, buckets: map[string]bool{}, unsynced: map[string]bool{},
+	}
+}
+
+// fail keeps the first error.
+func (p *parts) fail(err error) error {
+	if p.err == nil && err != nil {
+		p.err = fmt.Errorf("file sink: %w", err)
+	}
+	return p.err
+}
+
+// at is the file to which the next element of a bucket goes.
+func (p *parts) at(bucket string, now int64) (*part, error) {
+	f := p.last
+	if f == nil || f.bucket != bucket {
+		f = p.open[bucket]
+	}
+	if f != nil && (p.full(f) || p.old(f, now)) {
+		if err := p.close(f); err != nil {
+			return nil, p.fail(err)
+		}
+		f = nil
+	}
+	if f == nil {
+		var err error
+		if f, err = p.begin(bucket, now); err != nil {
+			return nil, p.fail(err)
+		}
+	}
+	p.last = f
+	return f, nil
+}
+
+// full tells whether a file is larger than it should be.
+func (p *parts) full(f *part) bool {
+	return p.maxSize > 0 && f.size+int64(len(f.buf)) > p.maxSize
+}
+
+// old tells whether a file was begun or written to too long ago.
+func (p *parts) old(f *part, now int64) bool {
+	return p.rollover > 0 && now-f.created >= p.rollover.Milliseconds() ||
+		p.inactivity > 0 && now-f.changed >= p.inactivity.Milliseconds()
+}
+
+// begin begins a file.
+func (p *parts) begin(bucket string, now int64) (*part, error) {
+	if err := p.use(bucket); err != nil {
+		return nil, err
+	}
+	f := &part{bucket: bucket, name: p.partName(p.ctx.Subtask(), p.next), created: now, changed: now}
+	p.next++
+	if err := p.create(f); err != nil {
+		return nil, err
+	}
+	p.open[bucket] = f
+	f.buf = append(p.buf[:0], p.settings.begin...)
+	p.buf = nil
+	var err error
+	if f.z, err = p.compressor(); err != nil {
+		return nil, err
+	}
+	if f.z != nil {
+		f.z.Reset(f)
+	}
+	return f, nil
+}
+
+// create makes the hidden file.
+func (p *parts) create(f *part) error {
+	f.temp = tempName(f.name, p.id)
+	f.path = path.Join(p.folder(f.bucket), f.temp)
+	var err error
+	if f.w, err = p.fs.Create(f.path, vfs.Exclusive); err != nil {
+		return fmt.Errorf("begin %s: %w", f.path, err)
+	}
+	p.unsynced[p.folder(f.bucket)] = true
+	return nil
+}
+
+func (p *parts) compressor() (compressor, error) {
+	if n := len(p.spare); n > 0 {
+		z := p.spare[n-1]
+		p.spare = p.spare[:n-1]
+		return z, nil
+	}
+	return p.compression.open()
+}
+
+// close closes an open file.
+func (p *parts) close(f *part) error {
+	delete(p.open, f.bucket)
+	if p.last == f {
+		p.last = nil
+	}
+	p.closed = append(p.closed, f)
+	p.buf = f.buf // one closed file's memory is another one's
+	z, err := f.finish()
+	if z != nil {
+		p.spare = append(p.spare, z)
+	}
+	return err
+}
+
+// flush closes the files that are to be closed and makes all others survive a crash.
+func (p *parts) flush(end bool, now int64) error {
+	if p.err != nil {
+		return p.err
+	}
+	all := end || p.onCheckpoint || p.compression != Uncompressed
+	for _, bucket := range slices.Sorted(maps.Keys(p.open)) {
+		f := p.open[bucket]
+		var err error
+		if all || p.full(f) || p.old(f, now) {
+			err = p.close(f)
+		} else if err = f.spill(); err == nil {
+			err = f.sync()
+		}
+		if err != nil {
+			return p.fail(err)
+		}
+	}
+	for _, dir := range slices.Sorted(maps.Keys(p.unsynced)) {
+		if err := p.fs.SyncDir(dir); err != nil {
+			return p.fail(err)
+		}
+		delete(p.unsynced, dir)
+	}
+	return nil
+}
+
+// prepare gives away the closed files.
+func (p *parts) prepare() ([]Committable, error) {
+	if p.err != nil {
+		return nil, p.err
+	}
+	var out []Committable
+	for _, f := range p.closed {
+		out = append(out, Committable{Bucket: f.bucket, Temp: f.temp, Name: f.name, Size: f.size, fresh: true})
+	}
+	out = append(out, p.removals...)
+	p.closed, p.removals = nil, nil
+	return out, nil
+}
+
+// snapshot is the state of a moment at which everything is flushed and prepared.
+func (p *parts) snapshot() ([]byte, error) {
+	if p.err != nil {
+		return nil, p.err
+	}
+	s := state{next: p.next}
+	for _, bucket := range slices.Sorted(maps.Keys(p.open)) {
+		f := p.open[bucket]
+		f.covered = true
+		s.parts = append(s.parts, openPart{f.bucket, f.temp, f.name, f.size, f.created, f.changed})
+	}
+	for _, bucket := range slices.Sorted(maps.Keys(p.buckets)) {
+		switch {
+		case p.buckets[bucket]:
+			s.buckets = append(s.buckets, bucket)
+			p.buckets[bucket] = false
+		case p.open[bucket] == nil:
+			delete(p.buckets, bucket)
+		}
+	}
+	return s.append(nil), nil
+}
+
+// drop closes everything; of what was not given away, files stay that a snapshot may refer to.
+func (p *parts) drop() error {
+	var err error
+	for _, bucket := range slices.Sorted(maps.Keys(p.open)) {
+		err = errors.Join(err, p.open[bucket].drop(p.fs))
+	}
+	for _, f := range p.closed {
+		err = errors.Join(err, f.drop(p.fs))
+	}
+	p.open, p.closed, p.last = map[string]*part{}, nil, nil
+	if p.err != nil {
+		return nil // it was told; what follows from it is no news
+	}
+	p.fail(fs.ErrClosed)
+	if err != nil {
+		return fmt.Errorf("file sink: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,131 @@
+package filesink
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/flott-dev/flott/internal/vfs"
+)
+
+// DefaultPattern is that of the buckets if nothing else is said: hours.
+const DefaultPattern = "yyyy-MM-dd--HH"
+
+// DefaultMaxPartSize is the number of bytes after which a new file is begun if nothing else is said.
+const DefaultMaxPartSize = 128 << 20
+
+// assignment is how buckets are found.
+type assignment uint8
+
+const (
+	processingTime assignment = iota
+	eventTime
+	byElement
+	byContext
+	noBuckets
+)
+
+// settings are what a sink is told, but for what depends on the type of its elements.
+type settings struct {
+	fs  vfs.FS
+	dir string
+	ids func() string
+
+	prefix, suffix string
+	begin          string // of each file
+	compression    Compression
+
+	bucketing  assignment
+	pattern    string
+	zone       *time.Location
+	noFunction bool // the function for the buckets is nil
+
+	maxSize              int64 // bytes; 0: no limit
+	rollover, inactivity time.Duration
+	onCheckpoint         bool
+	keep                 bool
+}
+
+// assign chooses how buckets are found; the last choice counts.
+func (s *settings) assign(a assignment) { s.bucketing, s.noFunction = a, false }
+
+func (s *settings) mistake(format string, args ...any) error {
+	return fmt.Errorf("file sink %q: %w", s.dir, fmt.Errorf(format, args...))
+}
+
+// check reports mistakes; it returns the pattern of the buckets.
+func (s *settings) check() (*layout, error) {
+	switch {
+	case s.dir == "":
+		return nil, errors.New("file sink: empty path of the folder")
+	case s.prefix == "" || strings.ContainsAny(s.prefix, unfit):
+		return nil, s.mistake("prefix %q: the names of part files need one, without slashes", s.prefix)
+	case hidden(s.prefix):
+		return nil, s.mistake("prefix %q: readers skip files whose names begin with a dot or an underscore", s.prefix)
+	case strings.ContainsAny(s.suffix, unfit):
+		return nil, s.mistake("suffix %q: the names of part files have no slashes", s.suffix)
+	case s.suffix != "" && s.suffix[0] >= '0' && s.suffix[0] <= '9':
+		return nil, s.mistake("suffix %q: a digit would be read as part of the count before it", s.suffix)
+	case strings.Contains(s.suffix, inProgress):
+		return nil, s.mistake("suffix %q: %q marks files that are not complete", s.suffix, inProgress)
+	case s.compression > Zstd:
+		return nil, s.mistake("unknown compression %d", s.compression)
+	case s.maxSize < 0:
+		return nil, s.mistake("largest size of a part of %d bytes is negative", s.maxSize)
+	case s.rollover < 0 || s.inactivity < 0:
+		return nil, s.mistake("negative interval: rollover %v, inactivity %v", s.rollover, s.inactivity)
+	case s.rollover%time.Millisecond != 0 || s.inactivity%time.Millisecond != 0:
+		return nil, s.mistake("interval finer than a millisecond: rollover %v, inactivity %v", s.rollover, s.inactivity)
+	case s.noFunction:
+		return nil, s.mistake("the function that names the buckets is nil")
+	case s.bucketing > eventTime:
+		return nil, nil
+	case s.zone == nil:
+		return nil, s.mistake("no time zone for the buckets; time.UTC and time.Local are two")
+	}
+	l, err := newLayout(s.pattern, s.zone)
+	if err != nil {
+		return nil, s.mistake("%w", err)
+	}
+	return l, nil
+}
+
+// prepare reports a folder that is none.
+func (s *settings) prepare() error {
+	info, err := s.fs.Stat(s.dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return s.mistake("%w", err)
+	case !info.IsDir():
+		return s.mistake("the path is that of a file; the sink needs a folder")
+	}
+	return nil
+}
+
+// unfit are characters that names of files don't have, here or elsewhere.
+const unfit = "/\\\x00"
+
+// hidden tells whether readers of files skip a name.
+func hidden(name string) bool { return name[0] == '.' || name[0] == '_' }
+
+// checkBucket reports a name of a bucket that leads elsewhere or that readers would not find.
+func checkBucket(bucket string) error {
+	if bucket == "" {
+		return nil
+	}
+	for part := range strings.SplitSeq(bucket, "/") {
+		switch {
+		case part == "":
+			return fmt.Errorf("bucket %q has an empty part; it is a relative path", bucket)
+		case hidden(part):
+			return fmt.Errorf("bucket %q: readers skip %q, which begins with a dot or an underscore", bucket, part)
+		case strings.ContainsAny(part, unfit):
+			return fmt.Errorf("bucket %q can't be the name of a folder", bucket)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,187 @@
+// Package filesink writes files exactly once: what a job that fails and goes on leaves visible in a folder holds each
+// element one time, and no half files. It owns the life of part files (begun hidden, closed, made visible when the
+// checkpoint that covers them is complete), when a new one begins and in which folder it lies; how an element becomes
+// bytes is a file.Encoding's. It starts no goroutines and takes no checkpoints: the engine, which drives its writers and
+// committers, does. Programs call it: filesink.New("out", jsonl.Encoding[Event]()), written to with CommitTo.
+package filesink
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"path/filepath"
+	"time"
+
+	"github.com/flott-dev/flott/connector"
+	"github.com/flott-dev/flott/connector/file"
+	"github.com/flott-dev/flott/internal/vfs"
+)
+
+// Sink writes elements into part files below a folder, exactly once. It is a description: its methods return a changed
+// copy, and one Sink may be used many times, but for the same folder and prefix only by one job at a time.
+//
+// Each subtask writes files of its own, named {prefix}-{subtask}-{count}{suffix}, in folders called buckets. A file is
+// begun under a hidden name, .{name}.inprogress.{id}, and closed when it is large, old or idle enough; the checkpoint that
+// follows covers it, and when that is complete the file gets its name. The end of the input closes all files. After a
+// failure the job goes on with what its snapshot covers: of a file that was open, the bytes of the moment of the snapshot
+// are copied into a new hidden file, which is written further; the old one is removed once a later checkpoint is complete.
+// What no snapshot covers stays hidden or is removed, in the buckets that the job writes to.
+//
+// A job that is restored from another snapshot than its last one removes and overtakes hidden files that later snapshots
+// cover: those can't be restored any more. What is visible is never changed, so it holds twice what such a job writes again.
+type Sink[T any] struct {
+	settings
+	encoding file.Encoding[T]
+	by       func(*T) string // nil: not by the element
+	with     func(T, connector.ElementContext) string
+}
+
+// New writes with an encoding (file.TextEncoding, csv.Encoding, jsonl.Encoding or one's own) into a folder, which is made
+// if it is missing. Buckets are hours of processing time, "2006-01-02--15" in the machine's time zone; a new file is begun
+// after 128 MiB, after a minute, and after a minute without an element.
+func New[T any](dir string, e file.Encoding[T]) *Sink[T] {
+	if e.Delimiter == "" {
+		e.Delimiter = "\n"
+	}
+	if dir != "" {
+		dir = filepath.ToSlash(filepath.Clean(dir))
+	}
+	return &Sink[T]{settings: settings{
+		fs: vfs.OS{}, dir: dir, ids: randomID, prefix: "part", begin: e.Begin,
+		pattern: DefaultPattern, zone: time.Local,
+		maxSize: DefaultMaxPartSize, rollover: time.Minute, inactivity: time.Minute,
+	}, encoding: e}
+}
+
+// randomID tells the hidden files of different writers apart.
+func randomID() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return hex.EncodeToString(b[:])
+}
+
+// On makes the sink write to another file system, with ids for the names of hidden files that no two writers share (nil:
+// random ones); for the engine and for tests.
+func (s Sink[T]) On(fs vfs.FS, ids func() string) *Sink[T] {
+	s.fs = fs
+	if ids != nil {
+		s.ids = ids
+	}
+	return &s
+}
+
+// BucketByTime puts each element into the bucket of the processing time at which it is written, named by a pattern of
+// Java's DateTimeFormatter: y M d D H m s S and text, letters of which stand in single quotes. A slash makes folders in
+// folders.
+func (s Sink[T]) BucketByTime(pattern string, zone *time.Location) *Sink[T] {
+	s.assign(processingTime)
+	s.pattern, s.zone = pattern, zone
+	return &s
+}
+
+// BucketByEventTime is BucketByTime by the timestamp of each element; an element without one is an error.
+func (s Sink[T]) BucketByEventTime(pattern string, zone *time.Location) *Sink[T] {
+	s.assign(eventTime)
+	s.pattern, s.zone = pattern, zone
+	return &s
+}
+
+// BucketBy puts each element into the bucket that f names: a relative path with slashes; "" is the folder itself. Parts of
+// it that are empty or begin with a dot or an underscore, which readers skip, are an error of the element. f takes the
+// element or its address (for the time of the call); subtasks call it concurrently.
+func (s Sink[T]) BucketBy[F func(T) string | func(*T) string](f F) *Sink[T] {
+	s.assign(byElement)
+	switch f := any(f).(type) {
+	case func(T) string:
+		s.by = func(x *T) string { return f(*x) }
+		s.noFunction = f == nil
+	case func(*T) string:
+		s.by = f
+		s.noFunction = f == nil
+	}
+	return &s
+}
+
+// BucketWith is BucketBy with a function that sees the element's timestamp, the watermark and the processing time, too.
+func (s Sink[T]) BucketWith(f func(x T, at connector.ElementContext) string) *Sink[T] {
+	s.assign(byContext)
+	s.with, s.noFunction = f, f == nil
+	return &s
+}
+
+// NoBuckets writes all files into the folder itself.
+func (s Sink[T]) NoBuckets() *Sink[T] {
+	s.assign(noBuckets)
+	return &s
+}
+
+// MaxPartSize begins a new file when the one at hand has more bytes; 0 sets no limit. The default is DefaultMaxPartSize.
+// Compressed files are measured as they lie on the disk, up to what the compressor still holds.
+func (s Sink[T]) MaxPartSize(bytes int64) *Sink[T] { s.maxSize = bytes; return &s }
+
+// RolloverInterval closes a file that was begun so long ago, in processing time: when the next element for its bucket comes,
+// or at the next checkpoint. 0 sets no limit, the default is a minute.
+func (s Sink[T]) RolloverInterval(d time.Duration) *Sink[T] { s.rollover = d; return &s }
+
+// InactivityInterval closes a file that has got no element for so long, in processing time, at the next checkpoint or
+// element. 0 sets no limit, the default is a minute.
+func (s Sink[T]) InactivityInterval(d time.Duration) *Sink[T] { s.inactivity = d; return &s }
+
+// RollOnCheckpoint closes all files at each checkpoint, so that everything before it becomes visible with it. Compressed
+// files always do so.
+func (s Sink[T]) RollOnCheckpoint() *Sink[T] { s.onCheckpoint = true; return &s }
+
+// PartPrefix sets the begin of the files' names; the default is "part".
+func (s Sink[T]) PartPrefix(prefix string) *Sink[T] { s.prefix = prefix; return &s }
+
+// PartSuffix sets the end of the files' names, such as ".csv"; that of a compression follows it. The default is none.
+func (s Sink[T]) PartSuffix(suffix string) *Sink[T] { s.suffix = suffix; return &s }
+
+// Compress compresses the files; their names end in .gz or .zst.
+func (s Sink[T]) Compress(c Compression) *Sink[T] { s.compression = c; return &s }
+
+// KeepLeftovers leaves the hidden files that a restored job finds and does not know. The default is to remove those of the
+// sink's own names that its snapshot doesn't cover.
+func (s Sink[T]) KeepLeftovers() *Sink[T] { s.keep = true; return &s }
+
+// Check reports mistakes of the description. It looks at no file.
+func (s *Sink[T]) Check() error {
+	_, err := s.checked()
+	return err
+}
+
+// Prepare looks at the folder before the job runs.
+func (s *Sink[T]) Prepare(int) error {
+	if err := s.Check(); err != nil {
+		return err
+	}
+	return s.prepare()
+}
+
+// Writer implements connector.Sink.
+func (s *Sink[T]) Writer(ctx connector.WriterContext) (connector.Writer[T], error) {
+	return s.open(ctx, nil)
+}
+
+// RestoreWriter implements connector.StatefulSink.
+func (s *Sink[T]) RestoreWriter(ctx connector.WriterContext, _ int64, states []connector.WriterState) (connector.Writer[T], error) {
+	return s.open(ctx, states)
+}
+
+// Committer implements connector.CommittingSink.
+func (s *Sink[T]) Committer(ctx connector.WriterContext) (connector.Committer[Committable], error) {
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	return &committer{fs: s.fs, dir: s.dir, count: ctx.Counter}, nil
+}
+
+// checked is Check; it returns the pattern of the buckets, nil if they are not by time.
+func (s *Sink[T]) checked() (*layout, error) {
+	switch {
+	case s.encoding.Err != nil:
+		return nil, s.mistake("%w", s.encoding.Err)
+	case s.encoding.Open == nil:
+		return nil, s.mistake("no encoding")
+	}
+	return s.settings.check()
+}
