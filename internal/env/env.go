@@ -172,11 +172,7 @@ func (e *Env) Start(ctx context.Context, name string) (*Execution, error) {
 	opt := taskmanager.Options{
 		Threads: threads, Clock: c, Memory: e.memory(), Backend: e.backend(), Isolated: e.Settings.Isolated,
 	}
-	var restart control.Restart = control.NoRestart{}
-	if e.Settings.Restart != nil {
-		restart = e.Settings.Restart()
-	}
-	return &Execution{Job: jobmanager.Submit(ctx, id, job, opt, restart, keeping.opt), Name: name, Graph: job.Graph}, nil
+	return &Execution{Job: jobmanager.Submit(ctx, id, job, opt, e.restart(), keeping.opt), Name: name, Graph: job.Graph}, nil
 }
 
 // job is what the attempts of the job have in common.
@@ -186,6 +182,13 @@ func (e *Env) job(jg *plan.JobGraph, name string) *taskmanager.Job {
 		Latency: latencyMillis(e.Settings.Latency), LatencyGranularity: e.Settings.LatencyGranularity,
 		Parameters: e.Settings.Parameters, Files: e.Settings.Files,
 	}
+}
+
+func (e *Env) restart() control.Restart {
+	if e.Settings.Restart != nil {
+		return e.Settings.Restart()
+	}
+	return control.NoRestart{}
 }
 
 func (e *Env) backend() statebackend.Backend {

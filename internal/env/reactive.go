@@ -27,6 +27,17 @@ type reactor struct {
 	node        int
 	parallelism int
 	attempt     *taskmanager.Attempt
+
+	id       string // the operator's
+	restored []byte
+	holding  bool // what is sent waits for the trigger of a checkpoint
+	held     []heldEvent
+}
+
+// heldEvent is something that waits to be sent.
+type heldEvent struct {
+	subtask int
+	event   []byte
 }
 
 func newReactive(ctx context.Context, g *plan.JobGraph, fail func(error)) (*reactive, error) {
@@ -40,7 +51,7 @@ func newReactive(ctx context.Context, g *plan.JobGraph, fail func(error)) (*reac
 			if !ok {
 				return nil, fmt.Errorf("source %q has an enumerator, which runs outside of the simulation", n.Node.Name)
 			}
-			r := &reactor{Coordinator: c, ctx: ctx, name: n.Node.Name, vertex: v.Index, node: n.Index, parallelism: v.Parallelism}
+			r := &reactor{Coordinator: c, ctx: ctx, name: n.Node.Name, vertex: v.Index, node: n.Index, parallelism: v.Parallelism, id: n.ID.String()}
 			cs.all = append(cs.all, r)
 			cs.byNode[[2]int{v.Index, n.Index}] = r
 		}
@@ -51,7 +62,7 @@ func newReactive(ctx context.Context, g *plan.JobGraph, fail func(error)) (*reac
 func (cs *reactive) start(a *taskmanager.Attempt) error {
 	for _, c := range cs.all {
 		c.attempt = a
-		if err := c.Start(c, nil); err != nil {
+		if err := c.Start(c, c.restored); err != nil {
 			return fmt.Errorf("coordinate %q: %w", c.name, err)
 		}
 	}
@@ -87,6 +98,10 @@ func (c *reactor) Parallelism() int { return c.parallelism }
 
 // Send implements operator.CoordinatorContext.
 func (c *reactor) Send(subtask int, event []byte) {
+	if c.holding {
+		c.held = append(c.held, heldEvent{subtask, event})
+		return
+	}
 	for _, s := range c.attempt.Tasks {
 		if s.Vertex.Index == c.vertex && s.Index == subtask {
 			s.Event(c.node, event)

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/flott-dev/flott/checkpoint"
 	"github.com/flott-dev/flott/internal/clock"
 	"github.com/flott-dev/flott/internal/exchange"
 	"github.com/flott-dev/flott/internal/graph"
 	"github.com/flott-dev/flott/internal/host"
+	"github.com/flott-dev/flott/internal/jobmanager"
+	"github.com/flott-dev/flott/internal/plan"
 	"github.com/flott-dev/flott/internal/taskmanager"
 )
 
@@ -21,6 +24,9 @@ func (e *Env) Simulate(ctx context.Context, name string, seed uint64) (trace str
 	e.graph, e.mistakes = &graph.Graph{}, nil
 	if err != nil {
 		return "", fmt.Errorf("build job %q: %w", name, err)
+	}
+	if e.Settings.Checkpoints.Enabled {
+		return e.rehearse(ctx, jg, name, seed)
 	}
 	r := rehearsal{}
 	coords, err := newReactive(ctx, jg, r.fail)
@@ -42,6 +48,80 @@ func (e *Env) Simulate(ctx context.Context, name string, seed uint64) (trace str
 	}
 	return sim.Trace(), nil
 }
+
+// rehearse simulates a job that takes checkpoints, with its restarts.
+func (e *Env) rehearse(ctx context.Context, jg *plan.JobGraph, name string, seed uint64) (trace string, err error) {
+	wrap := func(err error) error { return fmt.Errorf("simulate job %q with seed %d: %w", name, seed, err) }
+	keeping, err := e.keeping(jg, "simulated", name)
+	if err != nil {
+		return "", wrap(err)
+	}
+	defer keeping.release()
+	sim := host.NewSimulation(seed, clock.NewManual(0))
+	r := jobmanager.Rehearsal{
+		ID: "simulated", Job: e.job(jg, name), Restart: e.restart(), Snapshots: *keeping.opt,
+		Options: taskmanager.Options{Memory: e.memory(), Backend: e.backend(), Isolated: e.Settings.Isolated},
+		Coordinators: func(fail func(error)) (jobmanager.RehearsedCoordinators, error) {
+			cs, err := newReactive(ctx, jg, fail)
+			if err != nil {
+				return nil, err
+			}
+			return &rehearsed{cs}, nil
+		},
+	}
+	if err := r.Run(ctx, sim); err != nil {
+		return sim.Trace(), wrap(err)
+	}
+	return sim.Trace(), nil
+}
+
+// rehearsed are reactive coordinators of a job that takes checkpoints.
+type rehearsed struct{ *reactive }
+
+// Start implements jobmanager.RehearsedCoordinators.
+func (r *rehearsed) Start(a *taskmanager.Attempt, m *checkpoint.Manifest) error {
+	if m != nil {
+		for _, c := range r.all {
+			if o := m.Operator(c.id); o != nil {
+				c.restored = o.Coordinator
+			}
+		}
+	}
+	return r.start(a)
+}
+
+// FromSubtask implements jobmanager.RehearsedCoordinators.
+func (r *rehearsed) FromSubtask(vertex, subtask, node int, event []byte) {
+	r.fromSubtask(vertex, subtask, node, event)
+}
+
+// Hold implements jobmanager.RehearsedCoordinators.
+func (r *rehearsed) Hold(id int64) (map[[2]int][]byte, error) {
+	states := map[[2]int][]byte{}
+	for key, c := range r.byNode {
+		state, err := c.Snapshot(id)
+		if err != nil {
+			return nil, fmt.Errorf("coordinate %q: %w", c.name, err)
+		}
+		states[key] = append([]byte{}, state...)
+		c.holding = true
+	}
+	return states, nil
+}
+
+// Release implements jobmanager.RehearsedCoordinators.
+func (r *rehearsed) Release() {
+	for _, c := range r.all {
+		held := c.held
+		c.held, c.holding = nil, false
+		for _, e := range held {
+			c.Send(e.subtask, e.event)
+		}
+	}
+}
+
+// Close implements jobmanager.RehearsedCoordinators.
+func (r *rehearsed) Close() error { return r.close() }
 
 // rehearsal is one simulated attempt.
 type rehearsal struct {

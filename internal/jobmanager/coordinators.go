@@ -56,8 +56,8 @@ func (cs *coordinators) restore(m *checkpoint.Manifest) {
 	}
 }
 
-// hold implements enumerators: each coordinator's state is of a moment after which it sends nothing until release.
-func (cs *coordinators) hold(id int64) (map[[2]int][]byte, error) {
+// Hold implements enumerators: each coordinator's state is of a moment after which it sends nothing until Release.
+func (cs *coordinators) Hold(id int64) (map[[2]int][]byte, error) {
 	type answer struct {
 		of    *coordinator
 		state []byte
@@ -90,8 +90,8 @@ func (cs *coordinators) hold(id int64) (map[[2]int][]byte, error) {
 	return states, errors.Join(errs...)
 }
 
-// release implements enumerators.
-func (cs *coordinators) release() {
+// Release implements enumerators.
+func (cs *coordinators) Release() {
 	for _, c := range cs.all {
 		c.sending.Lock()
 		for _, send := range c.held {

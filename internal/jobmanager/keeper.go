@@ -77,10 +77,10 @@ type attemptRun struct {
 
 // enumerators are the coordinators of an attempt's sources.
 type enumerators interface {
-	// hold takes the states of all and holds back what they send from then on. It may wait.
-	hold(checkpoint int64) (map[[2]int][]byte, error)
-	// release sends what was held back.
-	release()
+	// Hold takes the states of all and holds back what they send from then on. It may wait.
+	Hold(checkpoint int64) (map[[2]int][]byte, error)
+	// Release sends what was held back.
+	Release()
 }
 
 // site is where a snapshot lies, or will.
@@ -162,7 +162,7 @@ func (k *Keeper) step(e control.Event) {
 	switch e := e.(type) {
 	case control.Prepared, control.PrepareFailed:
 		if k.run != nil {
-			k.run.enumerate.release()
+			k.run.enumerate.Release()
 		}
 	case control.TaskChanged:
 		if e.State == control.TaskFinished && k.run != nil {

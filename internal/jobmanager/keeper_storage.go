@@ -40,7 +40,7 @@ func (k *Keeper) prepare(a control.Prepare) {
 	k.work(func() func() {
 		p, err := k.begin(a)
 		if err == nil && r != nil {
-			p.states, err = r.enumerate.hold(a.Checkpoint)
+			p.states, err = r.enumerate.Hold(a.Checkpoint)
 		}
 		return func() {
 			if err != nil {
