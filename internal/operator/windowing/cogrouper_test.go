@@ -2,6 +2,7 @@ package windowing
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -129,11 +130,15 @@ func (o *oddSides) EvictBefore(e *window.Eviction) {
 func (o *oddSides) EvictAfter(e *window.Eviction) { o.EvictBefore(e) }
 
 func TestElementTriggersOfTwoStreamsAreRefused(t *testing.T) {
-	op := newCoGroup(t, 0,
-		Definition[event, window.Time]{Assigner: tumbling(10), ElementTrigger: window.DeltaTrigger(1, delta)},
-		Definition[note, window.Time]{Assigner: tumbling(10)})
-	if err := op.Open(kit.Runtime()); err == nil {
-		t.Error("no error")
+	for want, op := range map[string]operator.Operator{
+		"looks at elements": newCoGroup(t, 0,
+			Definition[event, window.Time]{Assigner: tumbling(10), ElementTrigger: window.DeltaTrigger(1, delta)},
+			Definition[note, window.Time]{Assigner: tumbling(10)}),
+		"exactly one assigner": newCoGroup(t, 0, Definition[event, window.Time]{Assigner: tumbling(10)}, Definition[note, window.Time]{}),
+	} {
+		if err := op.Open(kit.Runtime()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+		kit.Must(t, op.Close())
 	}
-	kit.Must(t, op.Close())
 }

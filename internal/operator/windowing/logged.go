@@ -63,6 +63,11 @@ func (c *logged) elementBytes() int {
 	return int(c.in.Size) + encodedBytes
 }
 
+// leastPending is how many elements may wait without an accumulator.
+func (c *logged) leastPending() uint32 {
+	return uint32(min(leastBytes/c.elementBytes(), leastCount))
+}
+
 // limit is how many elements may wait for an accumulator of so many bytes.
 func (c *logged) limit(size int) uint32 {
 	n := min(size/bytesPerElement, excess*size/c.elementBytes(), mostPending)
@@ -76,7 +81,7 @@ func (c *logged) open(e *engine) (err error) {
 	c.e, c.typ = e, e.windows.namespace()
 	c.acc = c.k.Accs.New(2)
 	c.other = c.k.Accs.At(c.acc, 1)
-	c.least = uint32(min(leastBytes/c.elementBytes(), leastCount))
+	c.least = c.leastPending()
 	c.buf.open(c.in)
 	h, err := serde.Of[head]()
 	if err != nil {

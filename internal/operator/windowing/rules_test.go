@@ -326,3 +326,45 @@ func (c *counting) Clear(*window.Context[string, window.Time]) error {
 	c.own.Clear()
 	return nil
 }
+
+// TestManyWindowsFireTogether sends more results than a run holds, to an end that fails, too.
+func TestManyWindowsFireTogether(t *testing.T) {
+	for _, d := range []Definition[event, window.Time]{{Assigner: tumbling(10)}, {Assigner: tumbling(10), Evictor: window.CountEvictor(1)}} {
+		op, out, _ := sumsOf(t, specOf[string](t), d)
+		const n = 5000
+		for i := range int64(n) {
+			push(t, op, []int64{3}, event{fmt.Sprint(i), i})
+		}
+		mark(t, op, 9)
+		if len(out.Values) != n {
+			t.Fatalf("%d results, want %d", len(out.Values), n)
+		}
+		for _, length := range out.Runs {
+			if length > frame.MaxLen {
+				t.Errorf("a run of %d", length)
+			}
+		}
+		for i := range int64(n) {
+			push(t, op, []int64{13}, event{fmt.Sprint(i), i})
+		}
+		out.Fail, out.Values = errBroken, nil
+		if err := op.Inputs()[0].Mark(kit.Watermark(19)); !errors.Is(err, errBroken) || len(out.Values) > frame.MaxLen {
+			t.Errorf("got %v after %d results", err, len(out.Values))
+		}
+	}
+}
+
+// closing fails when it is closed.
+type closing struct{ listing[event] }
+
+func (closing) Close() error { return errBroken }
+
+func TestFunctionsAreClosed(t *testing.T) {
+	op := Process(specOf[string](t), Definition[event, window.Time]{Assigner: tumbling(10)}, func(*window.Runtime) window.Function[string, event, window.Time, string] {
+		return closing{}
+	})
+	kit.Must(t, op.Open(kit.Runtime()))
+	if err := op.Close(); !errors.Is(err, errBroken) {
+		t.Errorf("got %v", err)
+	}
+}
