@@ -83,6 +83,7 @@ type plant struct {
 	streams []branch
 	sinks   []*basin
 	lines   []string // the program, for people
+	kept    bool     // it takes checkpoints and fails
 }
 
 // branch is a stream: where its elements come from and which they are.
@@ -98,14 +99,18 @@ type basin struct {
 	want []int64
 	got  [][]int64 // by subtask
 	ends []int
+
+	vault *vault // nil: the sink does not commit
 }
 
 // most bounds the elements of a stream.
 const most = 6000
 
 // grow makes the program of a seed.
-func grow(t *testing.T, e *Env, seed uint64) *plant {
-	p := &plant{e: e, rng: rand.New(rand.NewPCG(seed, 6)), typ: typeOf[int64](t)}
+func grow(t *testing.T, e *Env, seed uint64) *plant { return growWith(t, e, seed, false) }
+
+func growWith(t *testing.T, e *Env, seed uint64, kept bool) *plant {
+	p := &plant{kept: kept, e: e, rng: rand.New(rand.NewPCG(seed, 6)), typ: typeOf[int64](t)}
 	s := &e.Settings
 	s.Parallelism = 1 + p.rng.IntN(3)
 	s.Chaining = p.rng.IntN(3) != 0
@@ -117,6 +122,9 @@ func grow(t *testing.T, e *Env, seed uint64) *plant {
 	}
 	for range 2 + p.rng.IntN(7) {
 		p.step(t)
+	}
+	for range map[bool]int{true: 1 + p.rng.IntN(2)}[kept] {
+		p.lay(p.pick())
 	}
 	for i := range p.streams {
 		p.drainBranch(i)
@@ -155,7 +163,12 @@ func (p *plant) source() {
 		xs[i] = p.rng.Int64N(1000)
 	}
 	typ := p.typ
-	n := p.add(graph.Source, fmt.Sprint("source of ", len(xs)), typ, func() operator.Operator { return source.Slice(typ, xs) })
+	n := p.add(graph.Source, fmt.Sprint("source of ", len(xs)), typ, func() operator.Operator {
+		if p.kept {
+			return &resumed{out: operator.NewOutput(typ), xs: xs}
+		}
+		return source.Slice(typ, xs)
+	})
 	p.streams = append(p.streams, branch{node: n, xs: xs})
 }
 
@@ -355,7 +368,13 @@ func (p *plant) drainBranch(i int) {
 	b := p.streams[i]
 	s := &basin{name: fmt.Sprintf("stream %d of node %q %s", i, b.node.Name, b.tag), want: slices.Sorted(slices.Values(b.xs))}
 	typ := p.typ
-	n := p.add(graph.Sink, fmt.Sprint("sink of stream ", i), nil, func() operator.Operator { return &drain{b: s, typ: typ} }, p.edge(b, 0))
+	open := func() operator.Operator { return &drain{b: s, typ: typ} }
+	if p.kept {
+		s.vault = &vault{committed: map[[2]int64][]int64{}}
+		fuse := newMine(p.rng, 5)
+		open = func() operator.Operator { return &teller{drain: drain{b: s, typ: typ}, to: s.vault, fuse: fuse} }
+	}
+	n := p.add(graph.Sink, fmt.Sprint("sink of stream ", i), nil, open, p.edge(b, 0))
 	s.got, s.ends = make([][]int64, p.parallelism(n)), make([]int, p.parallelism(n))
 	p.sinks = append(p.sinks, s)
 }
