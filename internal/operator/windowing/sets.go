@@ -161,12 +161,11 @@ func (s *sets[W]) storeCell(i int, pairs []InFlight[W], few bool) error {
 		s.slot = nil
 		return s.cells.Delete(i)
 	}
-	if s.slot == nil {
-		if err := s.cells.Slots(i, i+1, s.slots[:], s.news[:]); err != nil {
-			return err
-		}
-		s.slot = (*cell[W])(s.slots[0])
+	// What Find gave is for reading: a snapshot may still want what is there.
+	if err := s.cells.Slots(i, i+1, s.slots[:], s.news[:]); err != nil {
+		return err
 	}
+	s.slot = (*cell[W])(s.slots[0])
 	if s.slot.N = int64(len(pairs)); few {
 		copy(s.slot.Pairs[:], pairs)
 	}
