@@ -16,23 +16,23 @@ type Held[V any] struct {
 // Min is the least of what of selects; the zero value of no elements. NaN is greater than any number, and 0 than -0.
 func Min[T any, V cmp.Ordered](of func(T) V) Aggregate[T, Held[V], V] {
 	c := totalOrder[V]()
-	return holder[T, V]{of, func(old, new V) bool { return c(new, old) < 0 }, true}
+	return &holder[T, V]{of, func(old, new V) bool { return c(new, old) < 0 }, true}
 }
 
 // Max is the greatest of what of selects; the zero value of no elements. NaN is greater than any number, and 0 than -0.
 func Max[T any, V cmp.Ordered](of func(T) V) Aggregate[T, Held[V], V] {
 	c := totalOrder[V]()
-	return holder[T, V]{of, func(old, new V) bool { return c(new, old) > 0 }, true}
+	return &holder[T, V]{of, func(old, new V) bool { return c(new, old) > 0 }, true}
 }
 
 // First is what of selects of the first element; the zero value of no elements.
 func First[T, V any](of func(T) V) Aggregate[T, Held[V], V] {
-	return holder[T, V]{of, func(V, V) bool { return false }, false}
+	return &holder[T, V]{of, func(V, V) bool { return false }, false}
 }
 
 // Last is what of selects of the last element; the zero value of no elements.
 func Last[T, V any](of func(T) V) Aggregate[T, Held[V], V] {
-	return holder[T, V]{of, func(V, V) bool { return true }, false}
+	return &holder[T, V]{of, func(V, V) bool { return true }, false}
 }
 
 // holder holds a value until another one replaces it.
@@ -42,31 +42,31 @@ type holder[T, V any] struct {
 	unordered bool // it is the same one in whatever order they come
 }
 
-func (holder[T, V]) Create() (h Held[V]) { return h }
+func (*holder[T, V]) Create() (h Held[V]) { return h }
 
-func (h holder[T, V]) Add(acc *Held[V], x T) { h.see(acc, h.of(x)) }
+func (h *holder[T, V]) Add(acc *Held[V], x T) { h.see(acc, h.of(x)) }
 
-func (h holder[T, V]) see(acc *Held[V], v V) {
+func (h *holder[T, V]) see(acc *Held[V], v V) {
 	if !acc.Seen || h.replaces(acc.Value, v) {
 		acc.Value, acc.Seen = v, true
 	}
 }
 
-func (h holder[T, V]) Merge(acc, other *Held[V]) {
+func (h *holder[T, V]) Merge(acc, other *Held[V]) {
 	if other.Seen {
 		h.see(acc, other.Value)
 	}
 }
 
 // AddColumn and MergeColumn: see columns.go.
-func (h holder[T, V]) AddColumn(accs *Held[V], ids []uint32, xs []T) {
+func (h *holder[T, V]) AddColumn(accs *Held[V], ids []uint32, xs []T) {
 	xs = xs[:len(ids)]
 	for i, id := range ids {
 		h.see(cell(accs, id), h.of(xs[i]))
 	}
 }
 
-func (h holder[T, V]) MergeColumn(accs, other *Held[V], into, from []uint32) {
+func (h *holder[T, V]) MergeColumn(accs, other *Held[V], into, from []uint32) {
 	from = from[:len(into)]
 	for i, id := range into {
 		if o := cell(other, from[i]); o.Seen {
@@ -75,9 +75,9 @@ func (h holder[T, V]) MergeColumn(accs, other *Held[V], into, from []uint32) {
 	}
 }
 
-func (holder[T, V]) Result(acc *Held[V]) V { return acc.Value }
-func (holder[T, V]) Regroupable() bool     { return true }
-func (h holder[T, V]) Commutative() bool   { return h.unordered }
+func (*holder[T, V]) Result(acc *Held[V]) V { return acc.Value }
+func (*holder[T, V]) Regroupable() bool     { return true }
+func (h *holder[T, V]) Commutative() bool   { return h.unordered }
 
 // compare is a total order up to the sign of zero: NaN is equal to NaN and greater than any number, as in Flink.
 func compare[V cmp.Ordered](a, b V) int {

@@ -66,7 +66,7 @@ func (s *AllWindowedStream[T, W]) Trigger(t window.Trigger) *AllWindowedStream[T
 }
 
 // TriggerBy is WindowedStream.TriggerBy.
-func (s *AllWindowedStream[T, W]) TriggerBy(t window.ElementTrigger[T]) *AllWindowedStream[T, W] {
+func (s *AllWindowedStream[T, W]) TriggerBy[E window.ElementTrigger[T]](t E) *AllWindowedStream[T, W] {
 	return &AllWindowedStream[T, W]{s.w.TriggerBy(t)}
 }
 
@@ -76,7 +76,7 @@ func (s *AllWindowedStream[T, W]) Evictor(e window.Evictor) *AllWindowedStream[T
 }
 
 // EvictorBy is WindowedStream.EvictorBy.
-func (s *AllWindowedStream[T, W]) EvictorBy(e window.ElementEvictor[T]) *AllWindowedStream[T, W] {
+func (s *AllWindowedStream[T, W]) EvictorBy[E window.ElementEvictor[T]](e E) *AllWindowedStream[T, W] {
 	return &AllWindowedStream[T, W]{s.w.EvictorBy(e)}
 }
 

@@ -163,36 +163,34 @@ type applied[K, T any, W window.Window, R any] struct {
 func reduced[T, K any, W window.Window, X any](s *WindowedStream[T, K, W], f func(acc, x *T), emit func(*X, *window.Info[K, W], T)) *Stream[X] {
 	r := reduction[T](f)
 	k := windows.Program[T, K, W, T, T, X]{Aggregate: r, First: r.first, Fold: f, Emit: emit}
-	return &Stream[X]{s.c.window(incremental[T, W]("Window Reduce", reducingContents, k.Incremental(s.c.typ.Handle), s.w), s.w, s.key, typeOf[X](s.c.env))}
+	return &Stream[X]{s.c.window(incremental("Window Reduce", reducingContents, k.Incremental(s.c.typ.Handle), s.w), s.w, s.key, typeOf[X](s.c.env))}
 }
 
 func aggregated[T, K any, W window.Window, A, R, X any](s *WindowedStream[T, K, W], name string, a agg.Aggregate[T, A, R], emit func(*X, *window.Info[K, W], R)) *Stream[X] {
 	k := windows.Program[T, K, W, A, R, X]{Aggregate: a, Emit: emit}
-	return &Stream[X]{s.c.window(incremental[T, W](name, aggregatingContents, k.Incremental(typeOf[A](s.c.env).Handle), s.w), s.w, s.key, typeOf[X](s.c.env))}
+	return &Stream[X]{s.c.window(incremental(name, aggregatingContents, k.Incremental(typeOf[A](s.c.env).Handle), s.w), s.w, s.key, typeOf[X](s.c.env))}
 }
 
 func folded[T, K any, W window.Window, R, X any](s *WindowedStream[T, K, W], init R, f func(acc R, x T) R, emit func(*X, *window.Info[K, W], R)) *Stream[X] {
 	w := s.w.withoutMerging()
 	k := windows.Program[T, K, W, R, R, X]{Aggregate: folding(s, init, f), NoMerge: true, Emit: emit}
-	return &Stream[X]{s.c.window(incremental[T, W]("Window Fold", foldingContents, k.Incremental(typeOf[R](s.c.env).Handle), w), w, s.key, typeOf[X](s.c.env))}
+	return &Stream[X]{s.c.window(incremental("Window Fold", foldingContents, k.Incremental(typeOf[R](s.c.env).Handle), w), w, s.key, typeOf[X](s.c.env))}
 }
 
-func incremental[T any, W window.Window](name, contents string, k *windows.Incremental, w *windowSpec) windowFunction {
-	return windowFunction{name, contents, k, func(s windows.Spec) operator.Operator {
-		return windowing.Aggregate(s, windowDefinition[T, W](w), k)
-	}}
+func incremental(name, contents string, k *windows.Incremental, w *windowSpec) windowFunction {
+	return windowFunction{name, contents, k, func(s windows.Spec) operator.Operator { return windowing.Aggregate(s, w.define(w), k) }}
 }
 
 func processed[T, K any, W window.Window, A, R any, P window.Function[K, R, W, X], X any](s *WindowedStream[T, K, W], contents string, k *windows.Incremental, result func(*A) R, construct func(*window.Runtime) P) *Stream[X] {
 	w := s.w
 	return &Stream[X]{s.c.window(windowFunction{"Window Process", contents, nil, func(d windows.Spec) operator.Operator {
-		return windowing.AggregateProcess(d, windowDefinition[T, W](w), k, result, func(rt *window.Runtime) window.Function[K, R, W, X] { return construct(rt) })
+		return windowing.AggregateProcess(d, w.define(w), k, result, func(rt *window.Runtime) window.Function[K, R, W, X] { return construct(rt) })
 	}}, w, s.key, typeOf[X](s.c.env))}
 }
 
 func buffered[T, K any, W window.Window, X any](s *WindowedStream[T, K, W], name string, construct func(*window.Runtime) window.Function[K, T, W, X]) *Stream[X] {
 	w := s.w
 	return &Stream[X]{s.c.window(windowFunction{name, listContents, nil, func(d windows.Spec) operator.Operator {
-		return windowing.Process(d, windowDefinition[T, W](w), construct)
+		return windowing.Process(d, w.define(w), construct)
 	}}, w, s.key, typeOf[X](s.c.env))}
 }

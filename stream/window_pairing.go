@@ -14,7 +14,7 @@ type pairing[A, B, K any, W window.Window] struct {
 	c      [2]*core
 	keys   [2]*operator.Key
 	w      *windowSpec
-	second any // the assigner of the second stream
+	second *windowSpec // the assigner of the second stream
 }
 
 func whereFirst[A any, K comparable](c [2]*core, key func(A) K) ([2]*core, *operator.Key) {
@@ -29,16 +29,17 @@ func equalToSecond[B, K any](c [2]*core, key func(B) K) ([2]*core, *operator.Key
 }
 
 func pairs[A, B, K any, W window.Window](c [2]*core, keys [2]*operator.Key, a window.Assigner[W]) pairing[A, B, K, W] {
-	_, merges := a.(window.Merger[W])
-	return pairing[A, B, K, W]{c, keys, newWindowSpec(a, merges, reflect.TypeFor[W]()), a}
+	w := newTimeSpec(a)
+	return pairing[A, B, K, W]{c, keys, w, w}
 }
 
 func pairsBy[A, B, K any, W window.Window](c [2]*core, keys [2]*operator.Key, first window.ElementAssigner[A, W], second window.ElementAssigner[B, W]) pairing[A, B, K, W] {
 	_, merges := first.(window.Merger[W])
-	w, other := newWindowSpec(first, merges, reflect.TypeFor[W]()), newWindowSpec(second, merges, reflect.TypeFor[W]())
+	w := newWindowSpec(first, merges, reflect.TypeFor[W](), windowDefinition[A, W])
+	other := newWindowSpec(second, merges, reflect.TypeFor[W](), windowDefinition[B, W])
 	w.mistakes = append(w.mistakes, other.mistakes...)
 	w.unassigned = w.unassigned || other.unassigned
-	return pairing[A, B, K, W]{c, keys, w, second}
+	return pairing[A, B, K, W]{c, keys, w, other}
 }
 
 func (p *pairing[A, B, K, W]) with(w *windowSpec) pairing[A, B, K, W] {
@@ -47,10 +48,8 @@ func (p *pairing[A, B, K, W]) with(w *windowSpec) pairing[A, B, K, W] {
 
 // grouped adds the operator.
 func grouped[A, B, K any, W window.Window, R any](p *pairing[A, B, K, W], name string, f func(info window.Info[K, W], as []A, bs []B, emit func(R))) *Stream[R] {
-	in, keys, w := inputs(p.c), p.keys, p.w
-	ofSecond := *w
-	ofSecond.assigner, ofSecond.trigger, ofSecond.evictor = p.second, nil, nil
+	in, keys, w, second := inputs(p.c), p.keys, p.w, p.second
 	return &Stream[R]{pair(name, p.c, w, keys, typeOf[R](p.c[0].env), func(s windows.Spec) operator.Operator {
-		return windowing.CoGroup(s, in, keys, windowDefinition[A, W](w), windowDefinition[B, W](&ofSecond), f)
+		return windowing.CoGroup(s, in, keys, w.define(w), second.define(second), f)
 	})}
 }

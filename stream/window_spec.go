@@ -38,6 +38,8 @@ type windowSpec struct {
 	assigner any // window.Assigner[W] or window.ElementAssigner[T, W]
 	trigger  any // window.Trigger or window.ElementTrigger[T]; nil is the default one
 	evictor  any // window.Evictor or window.ElementEvictor[T]; nil is none
+	// define makes the three typed again: timeDefinition, or windowDefinition if one of them looks at elements.
+	define func(*windowSpec) windowing.Windows
 
 	domain     process.Domain
 	lateness   time.Duration
@@ -62,6 +64,12 @@ func (w *windowSpec) copy() *windowSpec {
 	return &d
 }
 
+// defined is for a copy to which something that looks at elements was added.
+func (w *windowSpec) defined(define func(*windowSpec) windowing.Windows) *windowSpec {
+	w.define = define
+	return w
+}
+
 // windowMistake is what is wrong with a description of windows, and the user's line. It is reported when the operator is
 // there, so that the error can name it.
 type windowMistake struct {
@@ -73,11 +81,19 @@ func (w *windowSpec) mistake(err error) {
 	w.mistakes = append(slices.Clip(w.mistakes), windowMistake{env.Caller(packagePath), err})
 }
 
+// newTimeSpec looks at an assigner that does not look at elements.
+//
+//go:noinline
+func newTimeSpec[W window.Window](a window.Assigner[W]) *windowSpec {
+	_, merges := a.(window.Merger[W])
+	return newWindowSpec(a, merges, reflect.TypeFor[W](), timeDefinition[W])
+}
+
 // newWindowSpec looks at an assigner.
 //
 //go:noinline
-func newWindowSpec(assigner any, merges bool, w reflect.Type) *windowSpec {
-	s := &windowSpec{merges: merges, mergeable: true}
+func newWindowSpec(assigner any, merges bool, w reflect.Type, define func(*windowSpec) windowing.Windows) *windowSpec {
+	s := &windowSpec{merges: merges, mergeable: true, define: define}
 	if missing(assigner) {
 		s.mistake(errors.New("assign windows: there is no assigner"))
 		s.unassigned = true
@@ -284,8 +300,18 @@ func (w *windowSpec) show(n *graph.Node, path, contents string) {
 	}
 }
 
+// timeDefinition is what was said, typed, if nothing looks at elements.
+func timeDefinition[W window.Window](w *windowSpec) windowing.Windows {
+	var d windowing.TimeDefinition[W]
+	d.Assigner, _ = w.assigner.(window.Assigner[W])
+	d.Trigger, _ = w.trigger.(window.Trigger)
+	d.Evictor, _ = w.evictor.(window.Evictor)
+	return d
+}
+
 // windowDefinition is what was said in the types of the stream.
-func windowDefinition[T any, W window.Window](w *windowSpec) (d windowing.Definition[T, W]) {
+func windowDefinition[T any, W window.Window](w *windowSpec) windowing.Windows {
+	var d windowing.Definition[T, W]
 	var ok bool
 	if d.Assigner, ok = w.assigner.(window.Assigner[W]); !ok {
 		d.ElementAssigner, _ = w.assigner.(window.ElementAssigner[T, W])

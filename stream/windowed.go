@@ -77,13 +77,12 @@ func countWindows[T, K any, N int](s *WindowedStream[T, K, window.Global], n int
 }
 
 func windowed[T, K any, W window.Window](c *core, key *operator.Key, a window.Assigner[W]) *WindowedStream[T, K, W] {
-	_, merges := a.(window.Merger[W])
-	return &WindowedStream[T, K, W]{c, key, newWindowSpec(a, merges, reflect.TypeFor[W]())}
+	return &WindowedStream[T, K, W]{c, key, newTimeSpec(a)}
 }
 
 func windowedBy[T, K any, W window.Window](c *core, key *operator.Key, a window.ElementAssigner[T, W]) *WindowedStream[T, K, W] {
 	_, merges := a.(window.Merger[W])
-	w := newWindowSpec(a, merges, reflect.TypeFor[W]())
+	w := newWindowSpec(a, merges, reflect.TypeFor[W](), windowDefinition[T, W])
 	if e, ok := a.(window.ElementSessional[T]); ok && isTime(reflect.TypeFor[W]()) {
 		w.gap = &sessions.Gap{Of: func(r *frame.Run, i int) int64 { return e.GapOf((*T)(r.At(i))) }}
 	}
@@ -96,8 +95,8 @@ func (s *WindowedStream[T, K, W]) Trigger(t window.Trigger) *WindowedStream[T, K
 }
 
 // TriggerBy is Trigger with one that looks at elements.
-func (s *WindowedStream[T, K, W]) TriggerBy(t window.ElementTrigger[T]) *WindowedStream[T, K, W] {
-	return &WindowedStream[T, K, W]{s.c, s.key, s.w.triggered(t)}
+func (s *WindowedStream[T, K, W]) TriggerBy[E window.ElementTrigger[T]](t E) *WindowedStream[T, K, W] {
+	return &WindowedStream[T, K, W]{s.c, s.key, s.w.triggered(window.ElementTrigger[T](t)).defined(windowDefinition[T, W])}
 }
 
 // Evictor removes elements from a window when it fires, before the window function or after it. Windows with an evictor
@@ -107,8 +106,8 @@ func (s *WindowedStream[T, K, W]) Evictor(e window.Evictor) *WindowedStream[T, K
 }
 
 // EvictorBy is Evictor with one that looks at elements.
-func (s *WindowedStream[T, K, W]) EvictorBy(e window.ElementEvictor[T]) *WindowedStream[T, K, W] {
-	return &WindowedStream[T, K, W]{s.c, s.key, s.w.evicted(e)}
+func (s *WindowedStream[T, K, W]) EvictorBy[E window.ElementEvictor[T]](e E) *WindowedStream[T, K, W] {
+	return &WindowedStream[T, K, W]{s.c, s.key, s.w.evicted(window.ElementEvictor[T](e)).defined(windowDefinition[T, W])}
 }
 
 // AllowedLateness keeps windows of event time for d after their end; default 0. An element that comes meanwhile is late and

@@ -7,7 +7,6 @@ import (
 	"github.com/flott-dev/flott/internal/operator"
 	"github.com/flott-dev/flott/internal/operator/windows"
 	"github.com/flott-dev/flott/serde"
-	"github.com/flott-dev/flott/window"
 )
 
 // aggregator emits the results of an incremental window function without a context.
@@ -21,12 +20,8 @@ type aggregator struct {
 
 // Aggregate returns the driver of an incremental window function: reduce, aggregate, fold. With an evictor it keeps the
 // elements and folds those that are left when a window fires; if none is left, nothing is emitted.
-func Aggregate[T any, W window.Window](spec windows.Spec, d Definition[T, W], k *windows.Incremental) operator.Operator {
-	return aggregate(spec, bind(d), k)
-}
-
-func aggregate(spec windows.Spec, b binding, k *windows.Incremental) operator.Operator {
-	o := newDriver(spec)
+func Aggregate(spec windows.Spec, d Windows, k *windows.Incremental) operator.Operator {
+	o, b := newDriver(spec), d.bind()
 	a := &aggregator{k: k, e: &o.engine, out: &o.Out, sides: o.sides}
 	return o.drive(spec, b, folded(&b, spec.In, k, a.emit), a)
 }

@@ -26,6 +26,7 @@ type binding struct {
 	trigger  func(rt *process.Runtime) trigger
 	evict    *evictor // nil: there is none
 	merging  mergingSets
+	looks    bool // the trigger or the evictor looks at elements
 	err      error
 }
 
@@ -45,21 +46,24 @@ type evictor struct {
 	before, after func(e *window.Eviction, r *frame.Run)
 }
 
-// bind compiles a definition. What is wrong with it is in err. Only what looks at elements is compiled for their type.
-func bind[T any, W window.Window](d Definition[T, W]) binding {
+// bind compiles a definition. What is wrong with it is in err.
+func (d Definition[T, W]) bind() binding {
 	err := check(count(d.Assigner != nil, d.ElementAssigner != nil), count(d.Trigger != nil, d.ElementTrigger != nil),
 		count(d.Evictor != nil, d.ElementEvictor != nil))
 	if err != nil {
 		return binding{err: err}
 	}
-	var b binding
-	if d.Assigner != nil {
-		b = bindWindows[W](d.Assigner)
-		b.assign = []assignFunc{assignByTime(d.Assigner)}
-	} else {
-		b = bindWindows[W](d.ElementAssigner)
-		b.assign = []assignFunc{assignByElement(d.ElementAssigner)}
+	if d.ElementAssigner == nil {
+		return d.rest(bindByTime(d.Assigner))
 	}
+	b := bindWindows[W](d.ElementAssigner)
+	b.assign = []assignFunc{assignByElement(d.ElementAssigner)}
+	return d.rest(b)
+}
+
+// rest adds trigger and evictor.
+func (d *Definition[T, W]) rest(b binding) binding {
+	b.looks = d.ElementTrigger != nil || d.ElementEvictor != nil
 	if d.ElementTrigger != nil {
 		b.triggered(d.ElementTrigger, elementTrigger(d.ElementTrigger))
 	} else {
@@ -67,9 +71,25 @@ func bind[T any, W window.Window](d Definition[T, W]) binding {
 	}
 	if d.ElementEvictor != nil {
 		b.evict = elementEvictor(d.ElementEvictor)
-	} else if d.Evictor != nil {
-		b.evict = plainEvictor(d.Evictor)
+	} else {
+		b.plainEvictor(d.Evictor)
 	}
+	return b
+}
+
+func (d TimeDefinition[W]) bind() binding {
+	if d.Assigner == nil {
+		return binding{err: check(0, 0, 0)}
+	}
+	b := bindByTime(d.Assigner)
+	b.plainTrigger(d.Trigger)
+	b.plainEvictor(d.Evictor)
+	return b
+}
+
+func bindByTime[W window.Window](a window.Assigner[W]) binding {
+	b := bindWindows[W](a)
+	b.assign = []assignFunc{assignByTime(a)}
 	return b
 }
 
@@ -187,8 +207,12 @@ func elementTrigger[T any](t window.ElementTrigger[T]) func(*process.Runtime) tr
 	}
 }
 
-func plainEvictor(e window.Evictor) *evictor {
-	return &evictor{
+// plainEvictor makes e, if there is one, the evictor.
+func (b *binding) plainEvictor(e window.Evictor) {
+	if e == nil {
+		return
+	}
+	b.evict = &evictor{
 		before: func(ev *window.Eviction, _ *frame.Run) { e.EvictBefore(ev) },
 		after:  func(ev *window.Eviction, _ *frame.Run) { e.EvictAfter(ev) },
 	}

@@ -23,8 +23,8 @@ type coGrouper[A, B, K any, W window.Window, X any] struct {
 // of left; they see the elements of both streams in the order of their arrival, and may not look at them. Each side has an
 // assigner of its own, both of one domain, and windows merge as left's say. The operator's watermark is that of both
 // inputs; spec's In and Key are not used, and late elements are dropped and counted.
-func CoGroup[A, B, K any, W window.Window, X any](spec windows.Spec, in co.Inputs, keys [2]*operator.Key, left Definition[A, W], right Definition[B, W], f func(info window.Info[K, W], as []A, bs []B, emit func(X))) operator.Operator {
-	o, b := newJoint(spec, in), bindBoth(bind(left), bind(right), left.ElementTrigger != nil || left.ElementEvictor != nil)
+func CoGroup[A, B, K any, W window.Window, X any](spec windows.Spec, in co.Inputs, keys [2]*operator.Key, left, right Windows, f func(info window.Info[K, W], as []A, bs []B, emit func(X))) operator.Operator {
+	o, b := newJoint(spec, in), bindBoth(left.bind(), right.bind())
 	g := &coGrouper[A, B, K, W, X]{e: &o.engine, f: f}
 	g.Init(&o.Out, o.sides)
 	spec.Late = ""
@@ -32,12 +32,12 @@ func CoGroup[A, B, K any, W window.Window, X any](spec windows.Spec, in co.Input
 	return o
 }
 
-// bindBoth makes one of two bindings; looks says that the trigger or the evictor looks at elements.
-func bindBoth(left, right binding, looks bool) binding {
+// bindBoth makes one of two bindings.
+func bindBoth(left, right binding) binding {
 	if right.err != nil {
 		left.fail(right.err)
 	}
-	if looks {
+	if left.looks {
 		left.fail(errors.New("windows over two streams have no trigger or evictor that looks at elements: they are of two types"))
 	}
 	left.assign = append(left.assign, right.assign...)

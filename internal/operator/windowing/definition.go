@@ -14,6 +14,19 @@ package windowing
 
 import "github.com/flott-dev/flott/window"
 
+// Windows is what a program says about its windows: a TimeDefinition, or a Definition if something looks at elements. Of
+// the former nothing is compiled for their type.
+type Windows interface {
+	bind() binding
+}
+
+// TimeDefinition is a definition in which nothing looks at elements.
+type TimeDefinition[W window.Window] struct {
+	Assigner window.Assigner[W]
+	Trigger  window.Trigger // nil: the assigner's default
+	Evictor  window.Evictor // nil: there is none
+}
+
 // Definition is what a program says about its windows.
 type Definition[T any, W window.Window] struct {
 	// Assigner or ElementAssigner assigns windows: exactly one.

@@ -23,8 +23,8 @@ type function[K, E any, W window.Window, X any] struct {
 
 // AggregateProcess returns the driver of an incremental window function whose result goes through a function with a
 // context, which is given a slice of one. With an evictor see Aggregate.
-func AggregateProcess[T, K any, W window.Window, A, R, X any](spec windows.Spec, d Definition[T, W], k *windows.Incremental, result func(acc *A) R, construct func(*window.Runtime) window.Function[K, R, W, X]) operator.Operator {
-	o, b := newDriver(spec), bind(d)
+func AggregateProcess[K any, W window.Window, A, R, X any](spec windows.Spec, d Windows, k *windows.Incremental, result func(acc *A) R, construct func(*window.Runtime) window.Function[K, R, W, X]) operator.Operator {
+	o, b := newDriver(spec), d.bind()
 	f := newFunction(o, construct)
 	var one [1]R
 	c := folded(&b, spec.In, k, func(w *view, acc unsafe.Pointer) error {
@@ -37,8 +37,8 @@ func AggregateProcess[T, K any, W window.Window, A, R, X any](spec windows.Spec,
 }
 
 // Process returns the driver of a window function that is given all elements.
-func Process[T, K any, W window.Window, X any](spec windows.Spec, d Definition[T, W], construct func(*window.Runtime) window.Function[K, T, W, X]) operator.Operator {
-	o, b := newDriver(spec), bind(d)
+func Process[T, K any, W window.Window, X any](spec windows.Spec, d Windows, construct func(*window.Runtime) window.Function[K, T, W, X]) operator.Operator {
+	o, b := newDriver(spec), d.bind()
 	f := newFunction(o, construct)
 	return o.drive(spec, b, &elements{types: []*frame.Type{spec.In}, evict: b.evict, apply: f.apply}, f)
 }

@@ -84,6 +84,7 @@ func (p Program[T, K, W, A, R, X]) Incremental(acc *serde.Handle) *Incremental {
 	return k
 }
 
+//go:noinline
 func newIncremental[K, W, A any](acc *serde.Handle) *Incremental {
 	return &Incremental{Acc: acc, Accs: MemoryOf[A](), Keys: MemoryOf[K](), Windows: MemoryOf[W]()}
 }
@@ -104,7 +105,7 @@ type (
 
 // adder folds elements into accumulators.
 type adder[T, A any] struct {
-	folder[T, A]
+	f           folder[T, A]
 	first, fold func(acc *A, x *T) // see Program
 }
 
@@ -114,13 +115,13 @@ func (a *adder[T, A]) add(acc *A, fresh bool, x *T) {
 			a.first(acc, x)
 			return
 		}
-		*acc = a.Create()
+		*acc = a.f.Create()
 	}
 	if a.fold != nil {
 		a.fold(acc, x)
 		return
 	}
-	a.Add(acc, *x)
+	a.f.Add(acc, *x)
 }
 
 // cell is accumulator id of an array.
@@ -132,7 +133,7 @@ func cell[A any](accs unsafe.Pointer, id uint32) *A {
 func adding[T, A any](k *Incremental, a *adder[T, A]) {
 	k.Add = func(acc unsafe.Pointer, fresh bool, r *frame.Run, i int) { a.add((*A)(acc), fresh, (*T)(r.At(i))) }
 	plain := a.first == nil && a.fold == nil
-	if c, ok := any(a.folder).(columnar[T, A]); ok && plain {
+	if c, ok := a.f.(columnar[T, A]); ok && plain {
 		k.Plain = true
 		k.AddColumn = func(accs unsafe.Pointer, ids []uint32, _ []bool, r *frame.Run, from int) {
 			c.AddColumn((*A)(accs), ids, frame.Values[T](r)[from:from+len(ids)])
@@ -141,7 +142,7 @@ func adding[T, A any](k *Incremental, a *adder[T, A]) {
 	}
 	k.AddColumn = func(accs unsafe.Pointer, ids []uint32, fresh []bool, r *frame.Run, from int) {
 		xs := frame.Values[T](r)[from : from+len(ids)]
-		switch f := a.folder; {
+		switch f := a.f; {
 		case plain && fresh == nil:
 			for i := range xs {
 				f.Add(cell[A](accs, ids[i]), xs[i])
@@ -163,6 +164,8 @@ func adding[T, A any](k *Incremental, a *adder[T, A]) {
 }
 
 // merging compiles what merges accumulators and takes back. plain: the aggregate creates the accumulators.
+//
+//go:noinline
 func merging[A any](k *Incremental, a merger[A], plain bool) {
 	k.Regroupable = agg.IsRegroupable(a)
 	if c, ok := a.(interface{ Commutative() bool }); ok && plain {
@@ -201,6 +204,8 @@ type emission[K any, W window.Window, X any] struct {
 }
 
 // emitting compiles what makes results.
+//
+//go:noinline
 func emitting[K any, W window.Window, A, R, X any](k *Incremental, a results[A, R], emit func(x *X, info *window.Info[K, W], r R)) {
 	pool := &sync.Pool{New: func() any { return new(emission[K, W, X]) }} // of all subtasks
 	k.Emit = func(out *frame.Column, key, w, acc unsafe.Pointer, ts int64) {
