@@ -63,7 +63,7 @@ func (p *parts) copy(o *openPart, old vfs.File) error {
 		return err
 	}
 	p.closed = append(p.closed, f)
-	n, err := io.CopyBuffer(copying{f}, io.LimitReader(old, o.size), make([]byte, 4*block))
+	n, err := io.CopyBuffer(copying{f}, io.LimitReader(old, o.size), make([]byte, block))
 	if err != nil {
 		return err
 	}

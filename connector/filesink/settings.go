@@ -68,8 +68,8 @@ func (s *settings) check() (*layout, error) {
 		return nil, s.mistake("suffix %q: the names of part files have no slashes", s.suffix)
 	case s.suffix != "" && s.suffix[0] >= '0' && s.suffix[0] <= '9':
 		return nil, s.mistake("suffix %q: a digit would be read as part of the count before it", s.suffix)
-	case strings.Contains(s.suffix, inProgress):
-		return nil, s.mistake("suffix %q: %q marks files that are not complete", s.suffix, inProgress)
+	case strings.Contains(s.prefix+s.suffix, inProgress):
+		return nil, s.mistake("prefix %q, suffix %q: %q marks files that are not complete", s.prefix, s.suffix, inProgress)
 	case s.compression > Zstd:
 		return nil, s.mistake("unknown compression %d", s.compression)
 	case s.maxSize < 0:
