@@ -226,7 +226,7 @@ func TestInjectedFaultsAreReported(t *testing.T) {
 			j := newJob(t, f)
 			j.keys = 60
 			f.Fail(op, nth, syscall.EIO)
-			m, err := j.roundTrip()
+			err := j.roundTrip()
 			if err == nil && f.Calls(op) < nth {
 				if nth == 1 {
 					t.Errorf("%s is never called", op)
@@ -238,7 +238,7 @@ func TestInjectedFaultsAreReported(t *testing.T) {
 			}
 			f.Heal(op)
 			s := openStorage(t, f)
-			if m, err = s.Latest(); err != nil {
+			if m, err := s.Latest(); err != nil {
 				t.Errorf("%s %d: %v", op, nth, err)
 			} else if m != nil {
 				if err := j.holds(m); err != nil {
@@ -250,19 +250,19 @@ func TestInjectedFaultsAreReported(t *testing.T) {
 }
 
 // roundTrip takes a checkpoint and restores it.
-func (j *job) roundTrip() (*Manifest, error) {
+func (j *job) roundTrip() error {
 	s, err := OpenStorage(j.fs, "/job/checkpoints")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if _, err := j.checkpoint(s, 1); err != nil {
-		return nil, err
+		return err
 	}
 	m, err := s.Latest()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return m, j.holds(m)
+	return j.holds(m)
 }
 
 func TestAFullDiskFailsTheCheckpointOnly(t *testing.T) {
