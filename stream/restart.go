@@ -6,8 +6,8 @@ import (
 	"github.com/flott-dev/flott/internal/env"
 )
 
-// RestartStrategy says what follows a failed attempt of a job. Until checkpoints come, a restarted job reads its sources
-// from the beginning.
+// RestartStrategy says what follows a failed attempt of a job. A restarted job goes on from its latest checkpoint; without
+// one it reads its sources from the beginning.
 type RestartStrategy struct{ open env.Restart }
 
 // NoRestart lets the first failure end the job: the default.

@@ -211,10 +211,15 @@ func (v *vault) all() []int64 {
 	return xs
 }
 
-// teller is a sink that commits to a vault.
+// committer takes transactions; the same one twice is the same as once.
+type committer interface {
+	commit(id, subtask int64, xs []int64)
+}
+
+// teller is a sink that commits with checkpoints.
 type teller struct {
 	drain
-	to      *vault
+	to      committer
 	fuse    *mine // goes off when a checkpoint is complete, after the commit
 	open    []int64
 	pending []transaction

@@ -101,6 +101,13 @@ func (s *tap) Poll() (operator.Status, error) {
 
 // tally is a program: numbers summed by their remainder, each total committed.
 func tally(t *testing.T, e *Env, limit int64, fail func(x int64) error) *vault {
+	v := &vault{committed: map[[2]int64][]int64{}}
+	tallyTo(t, e, limit, fail, v)
+	return v
+}
+
+// tallyTo is a tally that commits to some other place.
+func tallyTo(t *testing.T, e *Env, limit int64, fail func(x int64) error, to committer) {
 	typ, pairs := typeOf[int64](t), typeOf[process.KeyValue[int64, int64]](t)
 	k, err := serde.KeyOf[int64]()
 	if err != nil {
@@ -129,12 +136,10 @@ func tally(t *testing.T, e *Env, limit int64, fail func(x int64) error) *vault {
 		return element.Map(pairs, typ, func(kv process.KeyValue[int64, int64]) int64 { return kv.Key*1_000_000 + kv.Value })
 	}, graph.Edge{From: sum})
 	flat.UID = "flat"
-	v := &vault{committed: map[[2]int64][]int64{}}
 	end := add(e, graph.Sink, "teller", nil, func() operator.Operator {
-		return &teller{drain: drain{b: &basin{ends: make([]int, 16)}, typ: typ}, to: v, fuse: &mine{}}
+		return &teller{drain: drain{b: &basin{ends: make([]int, 16)}, typ: typ}, to: to, fuse: &mine{}}
 	}, graph.Edge{From: flat})
 	end.UID = "teller"
-	return v
 }
 
 // totals is what a tally of the numbers below limit commits.
