@@ -42,8 +42,7 @@ type driver struct {
 	emitter operator.Emitter
 	window  window.Time // the one that is emitted: the kernel gets its address
 	sides   *operator.Sides
-	late    *process.SideBuffer // nil: nobody reads it
-	dropped int64               // late elements since the last count
+	late    windows.Late
 	alarm   alarm
 	opened  [block]uint32 // by the block at hand, the first opens
 	opens   int
@@ -62,7 +61,7 @@ func New(spec windows.Spec, gap Gap, domain process.Domain, k *windows.Increment
 	return &driver{
 		Unary:    operator.Unary{In: spec.In, Out: operator.NewOutput(spec.Out)},
 		assigner: assigner{gap: gap, domain: domain, place: spec.Place},
-		chains:   chains{k: k},
+		chains:   chains{k: k.Own()},
 		keyer:    keyer{key: spec.Key},
 		broom:    broom{slack: sweepSlack},
 		spec:     spec, sides: operator.NewSides(spec.Sides),
@@ -87,7 +86,7 @@ func (o *driver) Open(rt *operator.Runtime) error {
 	}
 	o.sides.Open(rt)
 	o.emitter.Open(&o.Out)
-	if err := o.openLate(rt); err != nil {
+	if err := o.late.Open(rt, o.sides, o.spec.Late, o.In); err != nil {
 		return err
 	}
 	if o.k.Merge == nil {
@@ -104,20 +103,6 @@ func (o *driver) Open(rt *operator.Runtime) error {
 		return err
 	}
 	return o.keyer.open(rt)
-}
-
-// openLate finds the side output of late elements, and makes the metric that counts them if they go nowhere.
-func (o *driver) openLate(rt *operator.Runtime) error {
-	operator.Count(rt, windows.LateDropped, 0)
-	if o.spec.Late == "" {
-		return nil
-	}
-	o.late = o.sides.Buffer(o.spec.Late)
-	if o.late != nil && !o.late.Column.Type.Same(o.In) {
-		return fmt.Errorf("%s: send late elements of type %s to side output %q: it is read as %s",
-			o.place, o.In.Name, o.spec.Late, o.late.Column.Type.Name)
-	}
-	return nil
 }
 
 // Close implements operator.Operator.
@@ -154,7 +139,7 @@ func (o *driver) push(r *frame.Run) error {
 	if err := o.put(r); err != nil {
 		return err
 	}
-	o.count()
+	o.late.Count()
 	if o.domain == process.ProcessingTime {
 		o.alarm.set(o.wheel.bound())
 	}

@@ -4,8 +4,6 @@ import (
 	"unsafe"
 
 	"github.com/flott-dev/flott/internal/frame"
-	"github.com/flott-dev/flott/internal/operator"
-	"github.com/flott-dev/flott/internal/operator/windows"
 )
 
 // block is the number of elements whose nodes are loaded together.
@@ -170,27 +168,5 @@ func (o *driver) reject(r *frame.Run, i int) error {
 	if plus(o.assigner.starts[i], o.lateness) > o.watermark {
 		return nil
 	}
-	b := o.late
-	if b == nil {
-		if o.spec.Late == "" {
-			o.dropped++
-		}
-		return nil
-	}
-	if b.Column.Room() == 0 {
-		if b.Err == nil {
-			b.Err = b.Flush()
-		}
-		b.Column.Reset()
-	}
-	b.Column.Append(r, i, i+1)
-	return b.Err
-}
-
-// count tells the metric what was dropped since the last call.
-func (o *driver) count() {
-	if o.dropped != 0 {
-		operator.Count(o.RT, windows.LateDropped, o.dropped)
-		o.dropped = 0
-	}
+	return o.late.Reject(r, i)
 }

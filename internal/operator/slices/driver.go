@@ -30,7 +30,6 @@
 package slices
 
 import (
-	"fmt"
 	"math"
 	"unsafe"
 
@@ -50,8 +49,7 @@ type driver struct {
 	k       *windows.Incremental
 	side    *operator.Sides
 	emitter operator.Emitter
-	late    *process.SideBuffer // nil: nobody reads late elements
-	dropped int64               // late elements since the metric was told
+	late    windows.Late
 
 	columns columns
 	keys    roster
@@ -96,7 +94,7 @@ type driver struct {
 func New(spec windows.Spec, grid window.Grid, domain process.Domain, k *windows.Incremental) operator.Operator {
 	return &driver{
 		Unary: operator.Unary{In: spec.In, Out: operator.NewOutput(spec.Out)}, spec: spec, grid: newGrid(grid),
-		clocked: domain == process.ProcessingTime, k: k, side: operator.NewSides(spec.Sides), passed: math.MinInt64,
+		clocked: domain == process.ProcessingTime, k: k.Own(), side: operator.NewSides(spec.Sides), passed: math.MinInt64,
 	}
 }
 
@@ -118,7 +116,7 @@ func (o *driver) Open(rt *operator.Runtime) error {
 	}
 	o.side.Open(rt)
 	o.emitter.Open(&o.Out)
-	if err := o.openLate(); err != nil {
+	if err := o.late.Open(o.RT, o.side, o.spec.Late, o.In); err != nil {
 		return err
 	}
 	o.columns = columns{ledger: ledger{rt: rt}, accs: &o.k.Accs}
@@ -151,18 +149,6 @@ func (o *driver) openCover() {
 	}
 }
 
-func (o *driver) openLate() error {
-	operator.Count(o.RT, windows.LateDropped, 0)
-	if o.spec.Late == "" {
-		return nil
-	}
-	o.late = o.side.Buffer(o.spec.Late)
-	if o.late != nil && !o.late.Column.Type.Same(o.In) {
-		return fmt.Errorf("send late elements of type %s to side output %q: it is read as %s", o.In.Name, o.spec.Late, o.late.Column.Type.Name)
-	}
-	return nil
-}
-
 // Close implements operator.Operator.
 func (o *driver) Close() error {
 	if o.alarm != nil {
@@ -192,10 +178,7 @@ func (o *driver) Push(r *frame.Run) error {
 
 // settle ends a stretch of work: what was emitted goes out.
 func (o *driver) settle() error {
-	if o.dropped != 0 {
-		operator.Count(o.RT, windows.LateDropped, o.dropped)
-		o.dropped = 0
-	}
+	o.late.Count()
 	if o.keys.used() >= o.sweeps {
 		if err := o.sweep(); err != nil {
 			return err

@@ -133,19 +133,8 @@ func (o *driver) reject(r *frame.Run, from, to int) error {
 		if plus(r.Times[i], o.lateness) > o.passed {
 			continue // between windows, but not late
 		}
-		if b := o.late; b != nil {
-			if b.Column.Room() == 0 {
-				if b.Err == nil {
-					b.Err = b.Flush()
-				}
-				b.Column.Reset()
-			}
-			b.Column.Append(r, i, i+1)
-			if b.Err != nil {
-				return b.Err
-			}
-		} else if o.spec.Late == "" {
-			o.dropped++
+		if err := o.late.Reject(r, i); err != nil {
+			return err
 		}
 	}
 	return nil

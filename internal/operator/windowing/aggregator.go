@@ -19,9 +19,10 @@ type aggregator struct {
 }
 
 // Aggregate returns the driver of an incremental window function: reduce, aggregate, fold. With an evictor it keeps the
-// elements and folds those that are left when a window fires; if none is left, nothing is emitted.
+// elements and folds those that are left when a window fires; if none is left, an aggregate or a fold emits the result of
+// no element, a reduce nothing.
 func Aggregate(spec windows.Spec, d Windows, k *windows.Incremental) operator.Operator {
-	o, b := newDriver(spec), d.bind()
+	o, b, k := newDriver(spec), d.bind(), k.Own()
 	a := &aggregator{k: k, e: &o.engine, out: &o.Out, sides: o.sides}
 	return o.drive(spec, b, folded(&b, spec.In, k, a.emit), a)
 }
@@ -38,8 +39,11 @@ func folded(b *binding, in *frame.Type, k *windows.Incremental, emit func(w *vie
 	acc := k.Accs.New(1)
 	return &elements{types: []*frame.Type{in}, evict: b.evict, apply: func(w *view, shown []frame.Run) error {
 		run := &shown[0]
-		if run.N == 0 {
-			return nil
+		if run.N == 0 { // as Flink: an aggregate of nothing has a result, an element of nothing is none
+			if k.Create == nil {
+				return nil
+			}
+			k.Create(acc)
 		}
 		for i := range run.N {
 			k.Add(acc, i == 0, run, i)

@@ -30,7 +30,7 @@ type engine struct {
 	mergeCtx  *window.MergeContext
 	space     space // the trigger's state
 	watermark int64
-	late      late
+	late      windows.Late
 	pieces    []func(*frame.Run) error // bound once: a method value would be allocated at each use
 
 	assigned row
@@ -91,7 +91,7 @@ func (e *engine) open(rt *operator.Runtime, sides *operator.Sides) error {
 	if err := e.contents.open(e); err != nil {
 		return e.errorf("%w", err)
 	}
-	if err := e.late.open(rt, sides, e.spec.Late, e.spec.In); err != nil {
+	if err := e.late.Open(rt, sides, e.spec.Late, e.spec.In); err != nil {
 		return e.errorf("%w", err)
 	}
 	if err := e.openTrigger(); err != nil {
@@ -157,7 +157,7 @@ func (e *engine) push(input int, r *frame.Run) error {
 
 // Flush implements keyed.SpacedHandler: failed accesses first, then what was emitted.
 func (e *engine) Flush() error {
-	e.late.count()
+	e.late.Count()
 	if err := e.keys.Leave(); err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func (e *engine) element(input int, r *frame.Run, i int) error {
 		taken, err = e.mergeAll(input, r, i, ts)
 	}
 	if err == nil && !taken && e.domain == process.EventTime && later(ts, e.spec.Lateness) <= e.watermark {
-		return e.late.reject(r, i)
+		return e.late.Reject(r, i)
 	}
 	return err
 }

@@ -181,9 +181,6 @@ func (m *model) fire(w instance) {
 			m.contents[w] = left
 		}
 	}
-	if m.incremental && len(shown) == 0 {
-		return
-	}
 	m.fired[w]++
 	m.out = append(m.out, fmt.Sprintf("%s@%d", m.text(w, shown, m.fired[w]), w.span.MaxTimestamp()))
 }

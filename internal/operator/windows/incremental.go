@@ -1,7 +1,6 @@
 package windows
 
 import (
-	"sync"
 	"unsafe"
 
 	"github.com/flott-dev/flott/agg"
@@ -12,7 +11,7 @@ import (
 
 // Incremental are the kernels of a window function that keeps one accumulator per window: reduce, aggregate, fold.
 // Accumulators, keys and windows are given by address. acc is always that of an accumulator that the caller owns. All
-// subtasks share one Incremental.
+// subtasks share one Incremental, of which each takes its Own.
 type Incremental struct {
 	// Acc is the accumulator's type as state. Accs, Keys and Windows make and move arrays.
 	Acc                 *serde.Handle
@@ -25,6 +24,8 @@ type Incremental struct {
 	// was merged leaves it zero; merging and taking back leave other as it is.
 	Plain bool
 
+	// Create makes acc the accumulator of no element; nil: there is none (reduce).
+	Create func(acc unsafe.Pointer)
 	// Add folds element i of r into the accumulator; fresh says that it is not one yet: its memory is zero.
 	Add func(acc unsafe.Pointer, fresh bool, r *frame.Run, i int)
 	// Merge folds other, which is spoiled, into acc, whose elements came first; nil: accumulators can't be merged (fold).
@@ -43,6 +44,15 @@ type Incremental struct {
 	SubtractColumn func(accs, other unsafe.Pointer, ids, at []uint32)
 	// EmitColumn appends the results of the accumulators at[i] of accs with the keys ids[i] of keys to out, which has room.
 	EmitColumn func(out *frame.Column, keys, window, accs unsafe.Pointer, ids, at []uint32, ts int64)
+
+	own func(*Incremental) // makes Emit and EmitColumn with memory of their own
+}
+
+// Own is the kernels of one subtask. Drivers take it, since what makes results has memory of its own.
+func (k *Incremental) Own() *Incremental {
+	d := *k
+	k.own(&d)
+	return &d
 }
 
 // Program is an incremental window function in the user's types.
@@ -132,6 +142,9 @@ func cell[A any](accs unsafe.Pointer, id uint32) *A {
 // adding compiles what folds elements.
 func adding[T, A any](k *Incremental, a *adder[T, A]) {
 	k.Add = func(acc unsafe.Pointer, fresh bool, r *frame.Run, i int) { a.add((*A)(acc), fresh, (*T)(r.At(i))) }
+	if a.first == nil {
+		k.Create = func(acc unsafe.Pointer) { *(*A)(acc) = a.f.Create() }
+	}
 	plain := a.first == nil && a.fold == nil
 	if c, ok := a.f.(columnar[T, A]); ok && plain {
 		k.Plain = true
@@ -207,39 +220,41 @@ type emission[K any, W window.Window, X any] struct {
 //
 //go:noinline
 func emitting[K any, W window.Window, A, R, X any](k *Incremental, a results[A, R], emit func(x *X, info *window.Info[K, W], r R)) {
-	pool := &sync.Pool{New: func() any { return new(emission[K, W, X]) }} // of all subtasks
-	k.Emit = func(out *frame.Column, key, w, acc unsafe.Pointer, ts int64) {
-		e := pool.Get().(*emission[K, W, X])
-		e.info = window.Info[K, W]{Key: *(*K)(key), Window: *(*W)(w)}
-		emit(&e.x, &e.info, a.Result((*A)(acc)))
-		frame.Add(out, e.x, ts)
-		*e = emission[K, W, X]{}
-		pool.Put(e)
-	}
-	k.EmitColumn = func(out *frame.Column, keys, w, accs unsafe.Pointer, ids, at []uint32, ts int64) {
-		e := pool.Get().(*emission[K, W, X])
-		e.info.Window = *(*W)(w)
-		if out.Len() == 0 {
-			xs, times := frame.Whole[X](out)
-			at := at[:len(ids)]
-			for i, id := range ids {
-				e.info.Key = *(*K)(unsafe.Add(keys, uintptr(id)*unsafe.Sizeof(e.info.Key)))
-				x := &xs[i]
-				*x = e.x
-				emit(x, &e.info, a.Result((*A)(unsafe.Add(accs, uintptr(at[i])*unsafe.Sizeof(*(*A)(accs))))))
-				times[i] = ts
-			}
-			out.Filled(len(ids), true)
-		} else {
-			var zero X
-			for i, id := range ids {
-				e.info.Key = *cell[K](keys, id)
-				e.x = zero
-				emit(&e.x, &e.info, a.Result(cell[A](accs, at[i])))
-				frame.Add(out, e.x, ts)
-			}
+	k.own = func(k *Incremental) {
+		e := new(emission[K, W, X])
+		k.Emit = func(out *frame.Column, key, w, acc unsafe.Pointer, ts int64) {
+			e.info = window.Info[K, W]{Key: *(*K)(key), Window: *(*W)(w)}
+			emit(&e.x, &e.info, a.Result((*A)(acc)))
+			frame.Add(out, e.x, ts)
+			*e = emission[K, W, X]{}
 		}
-		*e = emission[K, W, X]{}
-		pool.Put(e)
+		k.EmitColumn = func(out *frame.Column, keys, w, accs unsafe.Pointer, ids, at []uint32, ts int64) {
+			e.info.Window = *(*W)(w)
+			emitColumn(e, a, emit, out, keys, accs, ids, at, ts)
+			*e = emission[K, W, X]{}
+		}
 	}
+	k.own(k)
+}
+
+func emitColumn[K any, W window.Window, A, R, X any](e *emission[K, W, X], a results[A, R], emit func(x *X, info *window.Info[K, W], r R), out *frame.Column, keys, accs unsafe.Pointer, ids, at []uint32, ts int64) {
+	if out.Len() != 0 {
+		var zero X
+		for i, id := range ids {
+			e.info.Key, e.x = *cell[K](keys, id), zero
+			emit(&e.x, &e.info, a.Result(cell[A](accs, at[i])))
+			frame.Add(out, e.x, ts)
+		}
+		return
+	}
+	xs, times := frame.Whole[X](out)
+	at = at[:len(ids)]
+	for i, id := range ids {
+		e.info.Key = *(*K)(unsafe.Add(keys, uintptr(id)*unsafe.Sizeof(e.info.Key)))
+		x := &xs[i]
+		*x = e.x
+		emit(x, &e.info, a.Result((*A)(unsafe.Add(accs, uintptr(at[i])*unsafe.Sizeof(*(*A)(accs))))))
+		times[i] = ts
+	}
+	out.Filled(len(ids), true)
 }

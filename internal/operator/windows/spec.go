@@ -22,6 +22,3 @@ type Spec struct {
 	// Place is where the program made the operator, file:line, for errors.
 	Place string
 }
-
-// LateDropped is the metric that counts late elements that go nowhere.
-const LateDropped = "numLateRecordsDropped"

@@ -1,26 +1,28 @@
-package windowing
+package windows
 
 import (
 	"fmt"
 
 	"github.com/flott-dev/flott/internal/frame"
 	"github.com/flott-dev/flott/internal/operator"
-	"github.com/flott-dev/flott/internal/operator/windows"
 	"github.com/flott-dev/flott/process"
 )
 
-// late is where elements go whose windows are all over.
-type late struct {
+// LateDropped is the metric that counts late elements that go nowhere.
+const LateDropped = "numLateRecordsDropped"
+
+// Late is where an operator's late elements go: to a side output, or nowhere, counted.
+type Late struct {
 	rt      *operator.Runtime
 	tag     string              // "": they are dropped and counted
 	side    *process.SideBuffer // nil: nobody reads it
-	dropped int64               // since the last count
+	dropped int64               // since the last Count
 }
 
-// open prepares for late elements of type in.
-func (l *late) open(rt *operator.Runtime, sides *operator.Sides, tag string, in *frame.Type) error {
+// Open prepares for late elements of type in, for the side output tag; "" drops and counts them.
+func (l *Late) Open(rt *operator.Runtime, sides *operator.Sides, tag string, in *frame.Type) error {
 	l.rt, l.tag = rt, tag
-	operator.Count(rt, windows.LateDropped, 0)
+	operator.Count(rt, LateDropped, 0)
 	if tag == "" {
 		return nil
 	}
@@ -31,8 +33,8 @@ func (l *late) open(rt *operator.Runtime, sides *operator.Sides, tag string, in 
 	return nil
 }
 
-// reject sends element i of a run to the side output with its own timestamp, or drops it.
-func (l *late) reject(r *frame.Run, i int) error {
+// Reject sends element i of a run to the side output with its own timestamp, or drops it.
+func (l *Late) Reject(r *frame.Run, i int) error {
 	b := l.side
 	if b == nil {
 		if l.tag == "" {
@@ -50,10 +52,10 @@ func (l *late) reject(r *frame.Run, i int) error {
 	return b.Err
 }
 
-// count tells the metric what was dropped since the last call.
-func (l *late) count() {
+// Count tells the metric what was dropped since the last call.
+func (l *Late) Count() {
 	if l.dropped != 0 {
-		operator.Count(l.rt, windows.LateDropped, l.dropped)
+		operator.Count(l.rt, LateDropped, l.dropped)
 		l.dropped = 0
 	}
 }
