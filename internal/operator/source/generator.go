@@ -2,6 +2,7 @@ package source
 
 import (
 	"math"
+	"slices"
 
 	"github.com/flott-dev/flott/internal/frame"
 	"github.com/flott-dev/flott/internal/operator"
@@ -14,8 +15,7 @@ type generator[T any] struct {
 	n       int64   // of all subtasks; < 0: without end
 	rate    float64 // elements per second of all subtasks; 0: as fast as the job can take them
 	col     *frame.Column
-	next    int64
-	step    int64
+	rest    []stretch // arithmetic progressions: the next number and the step
 	pace    pace
 	waiting *operator.Callback
 }
@@ -29,21 +29,87 @@ func Generator[T any](typ *frame.Type, n int64, f func(i int64) T, rate float64)
 // Open implements operator.Operator.
 func (s *generator[T]) Open(rt *operator.Runtime) error {
 	s.col = frame.NewColumn(s.Out.Type, s.Out.Type.FrameLen(frame.Bytes))
-	s.next, s.step = int64(rt.Subtask), int64(rt.Parallelism)
+	parts, restored, err := restoreStretches(rt, deal)
+	if err != nil {
+		return err
+	}
+	if s.rest = parts; !restored {
+		s.rest = []stretch{{int64(rt.Subtask), int64(rt.Parallelism)}}
+	}
 	s.pace = pace{perMilli: s.rate / float64(rt.Parallelism) / 1000, start: rt.Now}
 	return s.head.Open(rt)
 }
 
+// deal is the i-th of n parts of a progression, whose numbers are dealt out in turn; the first goes to the subtask that had
+// them all.
+func deal(s stretch, of, i, n int) (stretch, bool) {
+	first := int64((i - of%n + n) % n)
+	if s.to > math.MaxInt64/int64(n) || first > 0 && s.from > math.MaxInt64-s.to*first {
+		return s, false // beyond the last number that there is
+	}
+	return stretch{s.from + s.to*first, s.to * int64(n)}, true
+}
+
+// Snapshot implements operator.Snapshotter.
+func (s *generator[T]) Snapshot(o *operator.Snapshot) error {
+	snapshotStretches(o, s.rt, s.rest)
+	return nil
+}
+
+// last is the last number of all.
+func (s *generator[T]) last() int64 {
+	if s.n < 0 {
+		return math.MaxInt64
+	}
+	return s.n - 1
+}
+
+// least is the progression with the least number, and how many numbers it has; nil if all are over.
+func (s *generator[T]) least() (p *stretch, n int64) {
+	last := s.last()
+	s.rest = slices.DeleteFunc(s.rest, func(p stretch) bool { return p.from > last || p.to == 0 })
+	if len(s.rest) == 0 {
+		return nil, 0
+	}
+	p = &s.rest[0]
+	for i := range s.rest {
+		if s.rest[i].from < p.from {
+			p = &s.rest[i]
+		}
+	}
+	return p, (last - p.from) / p.to // that and the one at hand
+}
+
+// fill writes the next elements, n at most, and says how many there were.
+func (s *generator[T]) fill(xs []T) (made int) {
+	for made < len(xs) {
+		p, more := s.least()
+		if p == nil {
+			break
+		}
+		n := int(min(int64(len(xs)-made)-1, more)) + 1
+		if len(s.rest) > 1 {
+			n = 1 // the next number may be another one's
+		}
+		for i := range n {
+			xs[made+i] = s.f(p.from + int64(i)*p.to)
+		}
+		made += n
+		if n = n - 1; p.from+int64(n)*p.to > math.MaxInt64-p.to {
+			p.to = 0 // that was the last one there is
+		} else {
+			p.from += int64(n+1) * p.to
+		}
+	}
+	return made
+}
+
 // Poll implements operator.Source.
 func (s *generator[T]) Poll() (operator.Status, error) {
-	last := s.n - 1
-	if s.n < 0 {
-		last = math.MaxInt64
-	}
-	if s.next > last {
+	if p, _ := s.least(); p == nil {
 		return operator.Done, nil
 	}
-	n := min(int64(s.col.Cap())-1, (last-s.next)/s.step) + 1
+	n := int64(s.col.Cap())
 	if s.rate > 0 {
 		if n = min(n, s.pace.due(s.rt.Now)); n == 0 {
 			if s.waiting == nil {
@@ -51,18 +117,12 @@ func (s *generator[T]) Poll() (operator.Status, error) {
 			}
 			return operator.Nothing, nil
 		}
-		s.pace.sent += float64(n)
 	}
 	xs := frame.Fill[T](s.col, int(n))
-	for i := range xs {
-		xs[i] = s.f(s.next)
-		if s.next > math.MaxInt64-s.step {
-			s.n, s.next = 0, math.MaxInt64 // that was the last one there is
-		} else {
-			s.next += s.step
-		}
-	}
+	made := s.fill(xs)
+	s.pace.sent += float64(made)
 	s.run = s.col.Run()
+	s.run.N = made
 	if err := s.Out.Push(&s.run); err != nil {
 		return operator.Done, err
 	}

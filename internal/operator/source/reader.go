@@ -7,6 +7,7 @@ import (
 	"math"
 	"unsafe"
 
+	"github.com/flott-dev/flott/checkpoint"
 	"github.com/flott-dev/flott/connector"
 	"github.com/flott-dev/flott/internal/frame"
 	"github.com/flott-dev/flott/internal/operator"
@@ -67,6 +68,9 @@ func (s *reader[T, S]) Open(rt *operator.Runtime) (err error) {
 	if s.reader, err = s.src.Reader(readerContext{rt}); err != nil {
 		return fmt.Errorf("open the reader: %w", err)
 	}
+	if err := s.restore(rt); err != nil {
+		return err
+	}
 	s.sides.Open(rt)
 	if s.attach != nil {
 		if err := s.attach(s.reader, process.NewContext(operator.NewServices(rt, s.sides))); err != nil {
@@ -76,6 +80,66 @@ func (s *reader[T, S]) Open(rt *operator.Runtime) (err error) {
 	rt.ToCoordinator([]byte{eventRequest})
 	return nil
 }
+
+// splitsName is the list of a snapshot with the splits that readers have not finished, with their positions.
+const splitsName = "source/splits"
+
+// restore gives the reader its splits of the snapshot. It asks for more like every reader, so that it hears when there are
+// none.
+func (s *reader[T, S]) restore(rt *operator.Runtime) error {
+	l := rt.Restored.List(splitsName)
+	if l == nil || len(l.Items) == 0 {
+		return nil
+	}
+	read := s.split.Read
+	if l.Schema != nil {
+		r, err := s.split.Reader(l.Schema)
+		if err != nil {
+			return fmt.Errorf("restore the splits of a source: %w", err)
+		}
+		read = r.Read
+	}
+	splits := make([]S, len(l.Items))
+	for i, item := range l.Items {
+		n, err := read(item, unsafe.Pointer(&splits[i]))
+		if err == nil && n != len(item) {
+			err = fmt.Errorf("%d bytes too many", len(item)-n)
+		}
+		if err != nil {
+			return fmt.Errorf("restore split %d of a source: %w", i, err)
+		}
+	}
+	return s.reader.AddSplits(splits)
+}
+
+// Snapshot implements operator.Snapshotter.
+func (s *reader[T, S]) Snapshot(o *operator.Snapshot) error {
+	splits, err := s.reader.Snapshot(o.ID)
+	if err != nil {
+		return fmt.Errorf("snapshot the reader: %w", err)
+	}
+	l := checkpoint.List{Name: splitsName, Schema: s.split.Schema()}
+	for i := range splits {
+		item, err := s.split.Append(nil, unsafe.Pointer(&splits[i]))
+		if err != nil {
+			return fmt.Errorf("snapshot a split: %w", err)
+		}
+		l.Items = append(l.Items, item)
+	}
+	o.Lists = append(o.Lists, l)
+	return nil
+}
+
+// CheckpointCompleted implements operator.CheckpointListener.
+func (s *reader[T, S]) CheckpointCompleted(id int64) error {
+	if err := s.reader.Committed(id); err != nil {
+		return fmt.Errorf("tell the reader that checkpoint %d is complete: %w", id, err)
+	}
+	return nil
+}
+
+// CheckpointAborted implements operator.CheckpointListener: the positions are in the next one.
+func (s *reader[T, S]) CheckpointAborted(int64) error { return nil }
 
 func (s *reader[T, S]) Close() error {
 	if s.reader == nil {

@@ -40,6 +40,8 @@ type scripted struct {
 	enum     connector.EnumeratorContext[span]
 	fail     error // of opening
 	restored []byte
+	// unfinished are the reader's splits at a snapshot.
+	unfinished []span
 }
 
 func (s *scripted) Bounded() bool { return true }
@@ -73,9 +75,17 @@ func (r *scriptedReader) AddSplits(splits []span) error {
 	r.s.got = append(r.s.got, splits...)
 	return nil
 }
-func (r *scriptedReader) NoMoreSplits()                  { r.s.note("no more splits") }
-func (r *scriptedReader) Snapshot(int64) ([]span, error) { return nil, nil }
-func (r *scriptedReader) Committed(int64) error          { return nil }
+func (r *scriptedReader) NoMoreSplits() { r.s.note("no more splits") }
+func (r *scriptedReader) Snapshot(id int64) ([]span, error) {
+	r.s.note("snapshot %d", id)
+	return r.s.unfinished, nil
+}
+
+func (r *scriptedReader) Committed(id int64) error {
+	r.s.note("committed %d", id)
+	return nil
+}
+
 func (r *scriptedReader) Close() error {
 	r.s.note("closed")
 	return nil

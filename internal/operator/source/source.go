@@ -3,6 +3,7 @@
 package source
 
 import (
+	"fmt"
 	"iter"
 	"unsafe"
 
@@ -40,8 +41,7 @@ type slice struct {
 	head
 	first unsafe.Pointer
 	len   int
-	next  int
-	end   int
+	queued
 }
 
 // Slice returns the driver of a source of the elements of xs; each subtask takes a contiguous part.
@@ -54,17 +54,35 @@ func newSlice(typ *frame.Type, first unsafe.Pointer, n int) operator.Operator {
 }
 
 func (s *slice) Open(rt *operator.Runtime) error {
-	s.next, s.end = s.len*rt.Subtask/rt.Parallelism, s.len*(rt.Subtask+1)/rt.Parallelism
+	parts, restored, err := restoreStretches(rt, cutRange)
+	if err != nil {
+		return err
+	}
+	if s.rest = parts; !restored {
+		s.rest = []stretch{{int64(s.len * rt.Subtask / rt.Parallelism), int64(s.len*(rt.Subtask+1)/rt.Parallelism) - 1}}
+	}
+	for _, p := range s.rest {
+		if p.from <= p.to && (p.from < 0 || p.to >= int64(s.len)) {
+			return fmt.Errorf("restore the position of a source: elements %d to %d of a collection that has %d", p.from, p.to, s.len)
+		}
+	}
 	return s.head.Open(rt)
 }
 
+// Snapshot implements operator.Snapshotter.
+func (s *slice) Snapshot(o *operator.Snapshot) error {
+	snapshotStretches(o, s.rt, s.rest)
+	return nil
+}
+
 func (s *slice) Poll() (operator.Status, error) {
-	if s.next == s.end {
+	at, ok := s.next()
+	if !ok {
 		return operator.Done, nil
 	}
-	n := min(s.rt.RunLen, s.end-s.next)
-	s.run = frame.Run{Type: s.Out.Type, P: unsafe.Add(s.first, uintptr(s.next)*s.Out.Type.Size), N: n, Shared: true}
-	s.next += n
+	n := at.upTo(s.rt.RunLen)
+	s.run = frame.Run{Type: s.Out.Type, P: unsafe.Add(s.first, uintptr(at.from)*s.Out.Type.Size), N: n, Shared: true}
+	at.pass(n)
 	if err := s.Out.Push(&s.run); err != nil {
 		return operator.Done, err
 	}
@@ -75,7 +93,8 @@ func (s *slice) Poll() (operator.Status, error) {
 type sequence struct {
 	head
 	from, to int64 // both included; empty when from > to
-	col      *frame.Column
+	queued
+	col *frame.Column
 }
 
 // Sequence returns the driver of a source of the numbers from ... to, both included; each subtask takes a contiguous
@@ -86,10 +105,21 @@ func Sequence(typ *frame.Type, from, to int64) operator.Operator {
 
 func (s *sequence) Open(rt *operator.Runtime) error {
 	s.col = frame.NewColumn(s.Out.Type, frame.DefaultLen)
-	if s.from <= s.to {
-		s.from, s.to = part(s.from, s.to, uint64(rt.Subtask), uint64(rt.Parallelism))
+	parts, restored, err := restoreStretches(rt, cutRange)
+	if err != nil {
+		return err
+	}
+	s.rest = parts
+	if own, ok := cutRange(stretch{s.from, s.to}, 0, rt.Subtask, rt.Parallelism); ok && !restored {
+		s.rest = []stretch{own}
 	}
 	return s.head.Open(rt)
+}
+
+// Snapshot implements operator.Snapshotter.
+func (s *sequence) Snapshot(o *operator.Snapshot) error {
+	snapshotStretches(o, s.rt, s.rest)
+	return nil
 }
 
 // part is the i-th of p contiguous parts of from ... to. There may be 2^64 numbers: parts are cut in unsigned arithmetic
@@ -110,27 +140,20 @@ func part(from, to int64, i, p uint64) (first, last int64) {
 }
 
 func (s *sequence) Poll() (operator.Status, error) {
-	if s.from > s.to {
+	at, ok := s.next()
+	if !ok {
 		return operator.Done, nil
 	}
-	n := min(s.rt.RunLen, s.col.Cap())
-	if left := uint64(s.to) - uint64(s.from); left < uint64(n) {
-		n = int(left) + 1
-	}
+	n := at.upTo(min(s.rt.RunLen, s.col.Cap()))
 	xs := frame.Fill[int64](s.col, n)
 	for i := range xs {
-		xs[i] = s.from + int64(i)
+		xs[i] = at.from + int64(i)
 	}
-	last := xs[n-1]
 	s.run = s.col.Run()
 	if err := s.Out.Push(&s.run); err != nil {
 		return operator.Done, err
 	}
-	if last == s.to {
-		s.from, s.to = 1, 0
-	} else {
-		s.from = last + 1
-	}
+	at.pass(n)
 	return operator.More, nil
 }
 
@@ -141,6 +164,8 @@ type seq[T any] struct {
 	col  *frame.Column
 	next func() (struct{}, bool)
 	stop func()
+	sent int64 // elements so far
+	skip int64 // elements that were sent before the snapshot
 }
 
 // Seq returns the driver of a source of the iterator that open gives each subtask. The iterator runs on the subtask's
@@ -150,10 +175,17 @@ func Seq[T any](typ *frame.Type, open func(subtask, parallelism int) iter.Seq[T]
 }
 
 func (s *seq[T]) Open(rt *operator.Runtime) error {
+	if err := s.restore(rt); err != nil {
+		return err
+	}
 	s.col = frame.NewColumn(s.Out.Type, s.Out.Type.FrameLen(frame.Bytes))
 	elements := s.open(rt.Subtask, rt.Parallelism)
 	s.next, s.stop = iter.Pull(func(yield func(struct{}) bool) {
 		for x := range elements {
+			if s.skip > 0 {
+				s.skip--
+				continue
+			}
 			frame.Add(s.col, x, frame.NoTime)
 			if (s.col.Room() == 0 || s.col.Len() >= s.rt.RunLen) && !yield(struct{}{}) {
 				return
@@ -161,6 +193,27 @@ func (s *seq[T]) Open(rt *operator.Runtime) error {
 		}
 	})
 	return s.head.Open(rt)
+}
+
+// restore says how many elements the iterator has yielded before the snapshot.
+func (s *seq[T]) restore(rt *operator.Runtime) error {
+	all, _, err := positions(rt)
+	for _, p := range all {
+		if p.parallelism != rt.Parallelism {
+			return fmt.Errorf("restore the position of an iterator: it was one of %d subtasks, there are %d now: an iterator can't be divided anew", p.parallelism, rt.Parallelism)
+		}
+		if p.subtask == rt.Subtask && len(p.parts) == 1 {
+			s.sent = p.parts[0].from
+		}
+	}
+	s.skip = s.sent
+	return err
+}
+
+// Snapshot implements operator.Snapshotter: the number of elements, which are left out after a restore.
+func (s *seq[T]) Snapshot(o *operator.Snapshot) error {
+	snapshotStretches(o, s.rt, []stretch{{from: s.sent}})
+	return nil
 }
 
 func (s *seq[T]) Close() error {
@@ -173,6 +226,7 @@ func (s *seq[T]) Close() error {
 func (s *seq[T]) Poll() (operator.Status, error) {
 	_, more := s.next()
 	s.run = s.col.Run()
+	s.sent += int64(s.run.N)
 	err := s.Out.Push(&s.run)
 	s.col.Reset()
 	if err != nil || !more {

@@ -148,7 +148,7 @@ func TestGeneratorDealsIndicesInTurn(t *testing.T) {
 func TestGeneratorWithoutEndEndsAtTheLastNumber(t *testing.T) {
 	op := Generator(kit.TypeOf[int64](t), -1, func(i int64) int64 { return i }, 0).(*generator[int64])
 	out, rt := openPart(t, op, 1, 4, frame.DefaultLen)
-	op.next = math.MaxInt64 - 6
+	op.rest[0].from = math.MaxInt64 - 6
 	kit.Must(t, drain(t, op, rt))
 	out.Want(t, fmt.Sprint(math.MaxInt64-6), fmt.Sprint(math.MaxInt64-2))
 }

@@ -101,6 +101,30 @@ func (s *stamped) Finish() error {
 	return nil
 }
 
+// Snapshot implements operator.Snapshotter: watermarks begin anew after a restore.
+func (s *stamped) Snapshot(o *operator.Snapshot) error {
+	if src, ok := s.Source.(operator.Snapshotter); ok {
+		return src.Snapshot(o)
+	}
+	return nil
+}
+
+// CheckpointCompleted implements operator.CheckpointListener.
+func (s *stamped) CheckpointCompleted(id int64) error {
+	if l, ok := s.Source.(operator.CheckpointListener); ok {
+		return l.CheckpointCompleted(id)
+	}
+	return nil
+}
+
+// CheckpointAborted implements operator.CheckpointListener.
+func (s *stamped) CheckpointAborted(id int64) error {
+	if l, ok := s.Source.(operator.CheckpointListener); ok {
+		return l.CheckpointAborted(id)
+	}
+	return nil
+}
+
 // HandleEvent implements operator.EventReceiver.
 func (s *stamped) HandleEvent(event []byte) error {
 	if r, ok := s.Source.(operator.EventReceiver); ok {
