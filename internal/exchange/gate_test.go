@@ -93,3 +93,16 @@ func TestReturnedFrameGoesBackToItsSender(t *testing.T) {
 		t.Error("the frame came back twice")
 	}
 }
+
+func TestBlockedChannelWaitsUntilItIsUnblocked(t *testing.T) {
+	g, cs := feed(t, 2, 2, 1)
+	g.Block(0)
+	g.End(2)
+	if got := take(t, g, 3); !slices.Equal(got, []int{1, 1, -1}) {
+		t.Errorf("read from %v while channel 0 is blocked", got)
+	}
+	g.Unblock()
+	if got := take(t, g, 3); !slices.Equal(got, []int{0, 0, -1}) || cs[2].Len() != 1 {
+		t.Errorf("read from %v after that; one that has ended stays unread", got)
+	}
+}
