@@ -13,6 +13,7 @@ import (
 	"github.com/flott-dev/flott/internal/graph"
 	"github.com/flott-dev/flott/internal/operator"
 	"github.com/flott-dev/flott/internal/operator/sink"
+	"github.com/flott-dev/flott/serde"
 )
 
 // Sink is the end of a stream; its methods configure the operator.
@@ -48,7 +49,11 @@ func (s *Stream[T]) SinkTo[W connector.Sink[T]](w W) *Sink {
 // subtask that fails or is cancelled before commits nothing; what another one has committed by then stays.
 func (s *Stream[T]) CommitTo[C any](w connector.CommittingSink[T, C]) *Sink {
 	typ := s.c.typ
-	out := s.c.sink("Committing Writer", func() operator.Operator { return sink.Committing(typ, w) })
+	committable, err := serde.Of[C](s.c.env.e.Settings.Serde...)
+	if err != nil {
+		s.c.env.report(fmt.Errorf("commit in two phases: %w", err))
+	}
+	out := s.c.sink("Committing Writer", func() operator.Operator { return sink.Committing(typ, committable, w) })
 	out.c.inspect(w)
 	return out
 }

@@ -139,6 +139,8 @@ type writer[T any] struct {
 	sink connector.Sink[T]
 	w    connector.Writer[T]
 	runs connector.RunWriter[T]
+
+	ended bool // what came before the end of the input is flushed
 }
 
 // Writer returns the driver of a connector's sink.
@@ -152,7 +154,7 @@ func (o *writer[T]) Open(rt *operator.Runtime) (err error) {
 	if err = o.tail.Open(rt); err != nil {
 		return err
 	}
-	if o.w, err = o.sink.Writer(writerContext{rt}); err != nil {
+	if o.w, err = o.open(); err != nil {
 		return fmt.Errorf("open the writer: %w", err)
 	}
 	o.runs, _ = o.w.(connector.RunWriter[T])
@@ -181,11 +183,12 @@ func (o *writer[T]) Mark(m frame.Mark) error {
 	return o.tail.Mark(m)
 }
 
-// end makes everything visible: without checkpoints the end of the input is the only commit.
+// end makes everything visible, or ready to commit.
 func (o *writer[T]) end() error {
 	if err := o.w.Flush(true); err != nil {
 		return fmt.Errorf("flush at the end of the input: %w", err)
 	}
+	o.ended = true
 	return nil
 }
 
@@ -202,4 +205,5 @@ func (c writerContext) Context() context.Context     { return c.rt.Ctx }
 func (c writerContext) Subtask() int                 { return c.rt.Subtask }
 func (c writerContext) Parallelism() int             { return c.rt.Parallelism }
 func (c writerContext) Attempt() int                 { return c.rt.Attempt }
+func (c writerContext) Now() int64                   { return c.rt.Now }
 func (c writerContext) Counter(name string, n int64) { operator.Count(c.rt, name, n) }
