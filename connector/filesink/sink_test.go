@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -671,5 +672,50 @@ func TestFilesOfTheMachineAreWritten(t *testing.T) {
 	}
 	if text, err := decompressed(names[0], data); err != nil || string(text) != "1\n2\n3\n" {
 		t.Errorf("%q, %v", text, err)
+	}
+}
+
+func TestLargeCompressedFilesAreWhole(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	var all []string
+	for range 40 {
+		b := make([]byte, 10_000)
+		for i := range b {
+			b[i] = byte(' ' + r.IntN(90))
+		}
+		all = append(all, string(b))
+	}
+	for c, n := range map[filesink.Compression]int{filesink.Gzip: 4, filesink.Zstd: 3} {
+		m := vfs.NewMem()
+		h := byHand(t, m, lines().Compress(c).MaxPartSize(100_000))
+		h.write(0, all...)
+		cs, _ := h.prepare(0, true)
+		h.ok(h.commit(cs))
+		got, files, _ := contents(t, m, "out")
+		if !slices.Equal(got, all) || len(files) != n {
+			t.Errorf("%v: %d lines of %d in %q", c, len(got), len(all), files)
+		}
+		for _, c := range cs {
+			if c.Size < 10_000 || c.Size > 250_000 {
+				t.Errorf("a file of %d bytes", c.Size)
+			}
+		}
+	}
+}
+
+func TestRunsAreRefusedAfterAnError(t *testing.T) {
+	disk := vfs.NewFaulty(vfs.NewMem())
+	h := byHand(t, disk, lines().MaxPartSize(1))
+	disk.FailFrom(vfs.OpCreate, 1, syscall.EROFS)
+	runs := h.w.(connector.RunWriter[string])
+	for range 2 {
+		if err := runs.WriteRun([]string{"a", "b"}, nil); !errors.Is(err, syscall.EROFS) {
+			t.Errorf("got %v", err)
+		}
+	}
+	_, err := h.w.(connector.CommittingWriter[string, filesink.Committable]).Prepare()
+	_, err2 := h.w.(connector.StatefulWriter).Snapshot(1)
+	if !errors.Is(err, syscall.EROFS) || !errors.Is(err2, syscall.EROFS) {
+		t.Errorf("prepare: %v, snapshot: %v", err, err2)
 	}
 }
