@@ -536,3 +536,56 @@ func (s *brokenTap) Snapshot(to *operator.Snapshot) error {
 	}
 	return s.tap.Snapshot(to)
 }
+
+// A savepoint that is newer than all checkpoints is what a killed program goes on from, as sinks have committed with it
+// (trap B031); when it is over, the program begins afresh.
+func TestRecoveryGoesOnFromTheLastSavepoint(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir, savepoints := t.TempDir(), t.TempDir()
+		v := &vault{committed: map[[2]int64][]int64{}}
+		begin := func(fail int64) (*Execution, error) {
+			e := kept(1)
+			e.Settings.Checkpoints.Recovery, e.Settings.Checkpoints.Interval = dir, 50*time.Millisecond
+			tallyTo(t, e, 200, func(x int64) error {
+				if x == fail {
+					return errBoom
+				}
+				return nil
+			}, v)
+			return e.Start(t.Context(), "job")
+		}
+		x, err := begin(95)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(80 * time.Millisecond)
+		at, err := x.TakeSavepoint(t.Context(), savepoints, false, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-x.Done()
+		if err := os.Rename(at, at+" moved"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := begin(-1); err == nil || !strings.Contains(err.Error(), at) {
+			t.Errorf("without the savepoint: %v", err)
+		}
+		if err := os.Rename(at+" moved", at); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 2 {
+			x, err = begin(-1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wait(t, x)
+			if r := x.Checkpoints().LatestRestored; (r != nil) != (i == 0) || r != nil && r.Location != at {
+				t.Errorf("run %d restored %+v", i, r)
+			}
+			if got := v.all(); i == 0 && !slices.Equal(got, totals(200)) {
+				t.Errorf("%d totals, want 200, or others", len(got))
+			}
+			v.committed = map[[2]int64][]int64{}
+		}
+	})
+}

@@ -27,6 +27,9 @@ type CheckpointOptions struct {
 	SavepointFS vfs.FS
 	// Completed are the snapshots that the job may go on from, from the oldest.
 	Completed []Snapshot
+	// Last is a file in FS beside Dir that tells a later process, where checkpoints don't: the savepoint that was taken last,
+	// or that the job is over; "": nobody asks. See WriteLast.
+	Last string
 	// Released is called when nothing more will be written; nil: nobody cares.
 	Released func()
 }

@@ -72,6 +72,10 @@ func (k *Keeper) taskEnded(number int, e taskmanager.Ended) {
 func (k *Keeper) End(end control.JobEnd) {
 	k.post(func() {
 		k.run = nil
+		if k.opt.Last != "" && !k.opt.Config.Retention.Keeps(end) {
+			// If it can't be written, a later process does again what comes after the last checkpoint: no more than after a crash.
+			_ = WriteLast(k.opt.FS, k.opt.Last, Over)
+		}
 		k.step(control.ShutDown{End: end})
 		k.ended = true
 	})

@@ -99,6 +99,9 @@ func (k *Keeper) store(c *control.CompletedCheckpoint) {
 		if err == nil {
 			_, err = p.storage.Complete(m)
 		}
+		if err == nil && k.opt.Last != "" && m.Kind == checkpoint.Savepoint {
+			err = WriteLast(k.opt.FS, k.opt.Last, m.Folder)
+		}
 		return func() {
 			if err != nil {
 				k.step(control.StoreFailed{Checkpoint: c.ID, Err: err})
@@ -108,6 +111,25 @@ func (k *Keeper) store(c *control.CompletedCheckpoint) {
 			k.step(control.Stored{Checkpoint: c.ID})
 		}
 	})
+}
+
+// Over is what the last word of a job says that will not go on: a later process begins afresh.
+const Over = "over"
+
+// WriteLast writes the last word for a later process: the folder of a savepoint, which sinks commit with as they do with
+// checkpoints, or Over. It is there after a crash.
+func WriteLast(f vfs.FS, file, word string) error {
+	err := vfs.WriteFile(f, file+".new", []byte(word+"\n"))
+	if err == nil {
+		err = f.Rename(file+".new", file)
+	}
+	if err == nil {
+		err = f.SyncDir(path.Dir(file))
+	}
+	if err != nil {
+		return fmt.Errorf("note what a later process goes on from: %w", err)
+	}
+	return nil
 }
 
 // manifest says what a snapshot holds.
