@@ -3,6 +3,7 @@ package heap
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 	"unsafe"
@@ -105,4 +106,92 @@ func benchCount[K comparable](b *testing.B, n int, key func(uint64) K) {
 	runtime.GC()
 	b.ReportMetric(float64(time.Since(start).Microseconds()), "gc-us")
 	runtime.KeepAlive(c)
+}
+
+// BenchmarkSnapshot measures one snapshot per iteration: the pause of Freeze, updates before and during it (of runs the
+// median, since the host has other tenants), the first runs after it, what was kept and how long the writer took.
+func BenchmarkSnapshot(b *testing.B) {
+	for _, n := range []int{10_000, 1_000_000, 10_000_000} {
+		b.Run(fmt.Sprint("uniform/", n), func(b *testing.B) { benchSnapshot(b, n, n) })
+		b.Run(fmt.Sprint("hot/", n), func(b *testing.B) { benchSnapshot(b, n, n/100) })
+	}
+}
+
+// benchSnapshot updates the first hot of n keys, every hundredth update any of them.
+func benchSnapshot(b *testing.B, n, hot int) {
+	c := newCounter[int64](b)
+	keys := make([]int64, block)
+	for i := 0; i < n; i += block {
+		for j := range keys {
+			keys[j] = int64(min(i+j, n-1))
+		}
+		c.count(keys)
+	}
+	i := uint64(0)
+	update := func() time.Duration {
+		for j := range keys {
+			i++
+			keys[j] = int64(mix(i, hot))
+			if i%100 == 0 {
+				keys[j] = int64(mix(i, n))
+			}
+		}
+		start := time.Now()
+		c.count(keys)
+		return time.Since(start)
+	}
+	var base, during, first []time.Duration
+	var pause, write time.Duration
+	var kept, rows int64
+	b.ResetTimer()
+	for range b.N {
+		for range 500 {
+			base = append(base, update())
+		}
+		start := time.Now()
+		f, err := c.store.Freeze()
+		pause += time.Since(start)
+		ok(b, err)
+		done := make(chan int64)
+		go func() {
+			n := int64(0)
+			for _, t := range f.Tables() {
+				for range t.Rows {
+					n++
+				}
+			}
+			done <- n
+		}()
+		runs := 0
+		for open := true; open; runs++ {
+			if d := update(); runs < 8 {
+				first = append(first, d)
+			} else {
+				during = append(during, d)
+			}
+			kept = max(kept, f.(*frozen).held.Load())
+			select {
+			case n := <-done:
+				rows += n
+				open = false
+			default:
+			}
+		}
+		write += time.Since(start)
+		f.Release()
+	}
+	b.StopTimer()
+	if rows != int64(b.N*n) {
+		b.Fatalf("%d rows of %d snapshots", rows, b.N)
+	}
+	median := func(d []time.Duration) time.Duration {
+		slices.Sort(d)
+		return d[len(d)/2]
+	}
+	b.ReportMetric(float64(pause.Microseconds())/float64(b.N), "pause-us")
+	b.ReportMetric(float64(median(base))/block, "ns/update")
+	b.ReportMetric(float64(median(during))/block, "ns/update-during")
+	b.ReportMetric(float64(median(first).Microseconds()), "first-runs-us")
+	b.ReportMetric(float64(write.Milliseconds())/float64(b.N), "write-ms")
+	b.ReportMetric(float64(kept)/float64(c.table.MemoryBytes()), "kept/state")
 }

@@ -87,7 +87,7 @@ func (d *directory) touch(id uint32) error {
 		return nil
 	}
 	p := &d.pages[id]
-	mem, err := d.preserve(int(id), p.mem, d.ledger)
+	mem, err := d.preserve(int(id), p.mem, int(p.n), d.ledger)
 	if mem != p.mem {
 		p.mem = mem
 		for i, other := range d.ids {

@@ -27,9 +27,9 @@ func (g *guard) freeze(sh *shadow) {
 	g.remaining = n
 }
 
-// preserve lets all open snapshots have a page that is about to be changed. It returns the page to change: the same one,
-// or a copy if a snapshot is being written from it at this moment.
-func (g *guard) preserve(page int, mem unsafe.Pointer, l *ledger) (unsafe.Pointer, error) {
+// preserve lets all open snapshots have a page of n entries that is about to be changed. It returns the page to change:
+// the same one, or a copy if a snapshot is being written from it at this moment.
+func (g *guard) preserve(page int, mem unsafe.Pointer, n int, l *ledger) (unsafe.Pointer, error) {
 	if err := l.store.failed; err != nil {
 		return mem, err
 	}
@@ -38,7 +38,7 @@ func (g *guard) preserve(page int, mem unsafe.Pointer, l *ledger) (unsafe.Pointe
 			continue
 		}
 		var err error
-		if mem, err = sh.preserve(page, mem, l); err != nil {
+		if mem, err = sh.preserve(page, mem, n, l); err != nil {
 			return mem, err
 		}
 	}

@@ -67,10 +67,9 @@ func (l *leaf) each(f func(e unsafe.Pointer, r *statebackend.Row) (bool, error))
 				return err
 			}
 		}
-		for page := l.heads[r.Group-l.first]; page != 0; {
-			p := int(page - 1)
-			page = l.next[p]
-			n := l.visit(p)
+		for next := l.heads[r.Group-l.first]; next != 0; {
+			var n int
+			n, next = l.gather(next)
 			for i := range n {
 				if more, err := l.show(unsafe.Add(unsafe.Pointer(&l.page[0]), uintptr(i)*l.sh.size), &r, f); err != nil || !more {
 					return err
@@ -90,22 +89,58 @@ func (l *leaf) show(e unsafe.Pointer, r *statebackend.Row, f func(e unsafe.Point
 	return f(e, r)
 }
 
-// visit copies a page's entries of its next group and moves on to the one after it.
-func (l *leaf) visit(p int) (n int) {
-	order, at := l.orders[p], l.at[p]+1
+// gather copies the entries of the next group of some pages, those of a list that begins with one. Pages are taken hold
+// of together, so that the processor waits for the entries of many at once.
+func (l *leaf) gather(first int32) (n int, next int32) {
+	var (
+		views [gatherPages]pageView
+		held  [gatherPages]bool
+		pages [gatherPages]int
+	)
+	k := 0
+	for next = first; next != 0 && k < len(pages); k++ {
+		p := int(next - 1)
+		pages[k], next = p, l.next[p]
+		views[k], held[k] = l.sh.view(p)
+	}
+	for i, p := range pages[:k] {
+		if n > l.sh.slots { // there may be no room for another page
+			next = int32(p + 1)
+			l.drop(pages[i:k], held[i:k])
+			k = i
+			break
+		}
+		n = l.copyRun(p, &views[i], n)
+	}
+	l.drop(pages[:k], held[:k])
+	for _, p := range pages[:k] {
+		l.enqueue(p)
+	}
+	return n, next
+}
+
+// gatherPages is the number of pages that are taken hold of together.
+const gatherPages = 16
+
+func (l *leaf) drop(pages []int, held []bool) {
+	for i, p := range pages {
+		if held[i] {
+			l.sh.unhold(p)
+		}
+	}
+}
+
+// copyRun copies a page's entries of its next group behind n others and moves on to the group after it.
+func (l *leaf) copyRun(p int, v *pageView, n int) int {
+	order, at, size := l.orders[p], l.at[p]+1, v.size
 	dst := unsafe.Pointer(&l.page[0])
-	v, held := l.sh.view(p)
 	for more := true; more; at++ {
 		pos := order[at]
-		copyWords(unsafe.Add(dst, uintptr(n)*v.size), v.at(int(pos&^lastOfGroup)), v.size)
+		copyWords(unsafe.Add(dst, uintptr(n)*size), v.at(int(pos&^lastOfGroup)), size)
 		more = pos&lastOfGroup == 0
 		n++
 	}
-	if held {
-		l.sh.unhold(p)
-	}
 	l.at[p] = at
-	l.enqueue(p)
 	return n
 }
 
@@ -121,7 +156,7 @@ func (l *leaf) enqueue(p int) {
 // order makes the orders of all pages.
 func (l *leaf) order() error {
 	pages, groups := len(l.sh.states), l.last-l.first+1
-	scratch := int(l.sh.head() + l.sh.bytes) // for a pack of a full page
+	scratch := int(l.sh.packBytes(l.sh.slots) + l.sh.bytes) // for a pack of a full page, or for the entries of two
 	if err := l.reserve(pages*leafPageBytes + groups*4 + scratch); err != nil {
 		return err
 	}

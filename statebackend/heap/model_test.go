@@ -22,6 +22,7 @@ type model struct {
 	maps  statebackend.MapTable
 	held  map[owner][]item
 	ns    string
+	fades bool // the state gets smaller
 }
 
 type owner struct{ key, ns string }
@@ -81,6 +82,11 @@ func mapKey(r *rand.Rand) (string, unsafe.Pointer) {
 func (m *model) step(t testing.TB, r *rand.Rand, i int, key string, now int64) {
 	o := owner{key, m.ns}
 	m.forget(o, now)
+	if m.fades && r.IntN(3) > 0 {
+		m.remove(t, i)
+		delete(m.held, o)
+		return
+	}
 	v := m.draw(r)
 	x := item{value: m.encode(t, v), at: now}
 	if m.spec.TTL == nil {
@@ -96,6 +102,17 @@ func (m *model) step(t testing.TB, r *rand.Rand, i int, key string, now int64) {
 	}
 	if len(m.held[o]) == 0 {
 		delete(m.held, o)
+	}
+}
+
+func (m *model) remove(t testing.TB, i int) {
+	switch {
+	case m.list != nil:
+		ok(t, m.list.Delete(i))
+	case m.maps != nil:
+		ok(t, m.maps.Delete(i))
+	default:
+		ok(t, m.table.Delete(i))
 	}
 }
 
@@ -292,8 +309,8 @@ func (m *model) check(t testing.TB, rows []statebackend.Row, want map[owner][]it
 
 var namespaces = []string{"00000000", "00000001", "zzzzzzzz"}
 
-// models makes a model of each kind of table.
-func models(t testing.TB) []*model {
+// models makes a model of each kind of table, with texts up to about 40 bytes times fat.
+func models(t testing.TB, fat int) []*model {
 	var out []*model
 	window, err := serde.KeyOf[[8]byte]()
 	ok(t, err)
@@ -305,13 +322,13 @@ func models(t testing.TB) []*model {
 	}{
 		{handle[int64](t), func(r *rand.Rand) unsafe.Pointer { v := r.Int64(); return unsafe.Pointer(&v) }},
 		{handle[textValue](t), func(r *rand.Rand) unsafe.Pointer {
-			v := textValue{N: r.Int64N(99), S: strings.Repeat("s", r.IntN(40)), T: fmt.Sprint(r.IntN(99))}
+			v := textValue{N: r.Int64N(99), S: strings.Repeat("s", r.IntN(40*fat)), T: fmt.Sprint(r.IntN(99))}
 			return unsafe.Pointer(&v)
 		}},
 		{handle[[]string](t), func(r *rand.Rand) unsafe.Pointer {
 			v := make([]string, r.IntN(5))
 			for i := range v {
-				v[i] = strings.Repeat("x", r.IntN(30))
+				v[i] = strings.Repeat("x", r.IntN(30*fat))
 			}
 			return unsafe.Pointer(&v)
 		}},
@@ -367,8 +384,8 @@ type driver[K comparable] struct {
 	models []*model
 }
 
-func newDriver[K comparable](t testing.TB, seed uint64, keys int, key func(n int) K) *driver[K] {
-	d := &driver[K]{kit: newKit[K](t), r: newRand(seed), key1: key, keys: keys, models: models(t)}
+func newDriver[K comparable](t testing.TB, seed uint64, keys, fat int, key func(n int) K) *driver[K] {
+	d := &driver[K]{kit: newKit[K](t), r: newRand(seed), key1: key, keys: keys, models: models(t, fat)}
 	for _, m := range d.models {
 		m.open(t, d.store)
 	}
@@ -473,7 +490,7 @@ func TestFrozenRowsAreThoseOfTheMoment(t *testing.T) {
 }
 
 func testFrozenRows[K comparable](t *testing.T, seed uint64, keys int, key func(n int) K) {
-	d := newDriver(t, seed, keys, key)
+	d := newDriver(t, seed, keys, 1, key)
 	var open []*snapshot
 	snapshots, refilled := 0, 0
 	for i := range 300 {
@@ -508,6 +525,127 @@ func testFrozenRows[K comparable](t *testing.T, seed uint64, keys int, key func(
 	}
 }
 
+// TestCompactionsLeaveSnapshotsAlone lets fat state come and go, so that arenas are compacted, also while snapshots are
+// open.
+func TestCompactionsLeaveSnapshotsAlone(t *testing.T) {
+	d := newDriver(t, 6, 150, 40, func(n int) string { return strings.Repeat("key", 100+n) })
+	var arenas []*arena
+	for _, table := range d.store.tables {
+		switch table := table.(type) {
+		case *valueTable:
+			arenas = append(arenas, table.cells.arena)
+			if rows, ok := table.ix.(*rowIndex); ok {
+				arenas = append(arenas, rows.texts)
+			}
+		case *listTable:
+			arenas = append(arenas, table.blocks, table.ix.texts)
+		case *mapTable:
+			arenas = append(arenas, table.cells.arena, table.owners.texts)
+		}
+	}
+	var open []*snapshot
+	compacted, later := map[*arena]bool{}, map[*arena]bool{}
+	vacant := map[*arena]int{}
+	for i := range 400 {
+		for _, m := range d.models {
+			m.fades = i%60 >= 40
+		}
+		d.steps()
+		for range 4 {
+			d.run(d.keys1(sweepEvery)...)
+		}
+		if i%25 == 24 {
+			open = append(open, d.freeze())
+		}
+		if len(open) > 0 && (len(open) > 2 || d.r.IntN(20) == 0) {
+			for !d.read(open[0]) {
+			}
+			d.end(open[0])
+			open = open[1:]
+		}
+		for _, a := range arenas {
+			if a != nil && len(open) > 0 {
+				compacted[a] = compacted[a] || len(a.vacant) > vacant[a] && a.live > 0
+				vacant[a] = len(a.vacant)
+				later[a] = later[a] || a.settled > 0
+			}
+		}
+	}
+	for _, s := range open {
+		for !d.read(s) {
+		}
+		d.end(s)
+	}
+	d.run(d.key1(0))
+	d.checkClosed()
+	count := func(m map[*arena]bool) (n int) {
+		for _, is := range m {
+			n += one(is)
+		}
+		return n
+	}
+	if count(compacted) < len(later)/3 || count(later) < len(later)/3 {
+		t.Errorf("of %d arenas %d were compacted and %d used room again while a snapshot was open", len(later), count(compacted), count(later))
+	}
+}
+
+func (d *driver[K]) keys1(n int) (out []K) {
+	for i := range n {
+		out = append(out, d.key1(i%d.keys))
+	}
+	return out
+}
+
+// TestBigMapsGoWhileASnapshotIsOpen deletes maps that are too big to be deleted at once.
+func TestBigMapsGoWhileASnapshotIsOpen(t *testing.T) {
+	k := newKit[int64](t)
+	mk, err := serde.KeyOf[int64]()
+	ok(t, err)
+	table, err := k.store.Map(statebackend.TableSpec{Name: "m", Value: handle[string](t), MapKey: mk})
+	ok(t, err)
+	k.run(1, 2, 3)
+	for n := range int64(2 * doomFrom) {
+		for i := range 3 {
+			v := fmt.Sprint(n, i)
+			ok(t, table.Save(i, unsafe.Pointer(&n), unsafe.Pointer(&v)))
+		}
+	}
+	want := freeze(t, k.store)
+	var open []statebackend.Frozen
+	idle := make([]int64, sweepEvery)
+	for i := range idle {
+		idle[i] = 9
+	}
+	for i := range 3 {
+		f, err := k.store.Freeze()
+		ok(t, err)
+		open = append(open, f)
+		k.run(1, 2, 3)
+		ok(t, table.Delete(i))
+		for range 2 {
+			k.run(idle...)
+		}
+	}
+	for range 20 {
+		k.run(idle...)
+	}
+	if n := table.Len(); n != 0 || len(table.(*mapTable).doomed) != 0 {
+		t.Errorf("%d entries are left", n)
+	}
+	for i, f := range open {
+		got := readAll(t, f).tables["m"]
+		var rows []statebackend.Row
+		for _, r := range want.tables["m"].rows {
+			if int(r.Key[0]) > i {
+				rows = append(rows, r)
+			}
+		}
+		sameRows(t, got, &heldTable{want.tables["m"].TableInfo, rows})
+	}
+	k.run(1)
+	k.checkClosed()
+}
+
 // TestWriterReadsWhileTheStoreIsUsed reads snapshots on another goroutine while this one goes on.
 func TestWriterReadsWhileTheStoreIsUsed(t *testing.T) {
 	t.Run("words", func(t *testing.T) {
@@ -519,7 +657,7 @@ func TestWriterReadsWhileTheStoreIsUsed(t *testing.T) {
 }
 
 func testWriter[K comparable](t *testing.T, seed uint64, keys int, key func(n int) K) {
-	d := newDriver(t, seed, keys, key)
+	d := newDriver(t, seed, keys, 1, key)
 	for range 60 {
 		d.steps()
 	}

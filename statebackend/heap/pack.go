@@ -38,44 +38,67 @@ func (s *pageShape) live(mem unsafe.Pointer, w int) uint64 {
 	return set
 }
 
-// bitmap is the live entries of a page by position.
-type bitmap [pageSlots / 64]uint64
-
-// survey finds the live entries of a page and the size of its pack.
-func (s *pageShape) survey(mem unsafe.Pointer) (set bitmap, bytes uintptr) {
-	n := 0
+// count is the number of live entries of a page.
+func (s *pageShape) count(mem unsafe.Pointer) (n int) {
 	for w := range s.words() {
-		set[w] = s.live(mem, w)
-		n += bits.OnesCount64(set[w])
+		n += bits.OnesCount64(s.live(mem, w))
 	}
-	return set, s.head() + uintptr(n)*s.size
+	return n
 }
+
+// packBytes is the size of a pack of n entries. There is room for one more, which pack may write before it knows better.
+func (s *pageShape) packBytes(n int) uintptr { return s.head() + uintptr(n+1)*s.size }
 
 // bytesOf is the size of a pack.
 func (s *pageShape) bytesOf(pack unsafe.Pointer) uintptr { return *(*uintptr)(pack) }
 
-// pack packs a page that was surveyed into as many reserved bytes.
-func (s *pageShape) pack(mem unsafe.Pointer, set *bitmap, bytes uintptr) unsafe.Pointer {
+// pack packs a page into as many reserved bytes as packBytes says.
+func (s *pageShape) pack(mem unsafe.Pointer, bytes uintptr) unsafe.Pointer {
 	pack := memory(bytes)
 	*(*uintptr)(pack) = bytes
 	words := s.words()
 	at, n := s.head(), 0
-	for w, live := range set[:words] {
-		*(*uint64)(unsafe.Add(pack, 8*(1+w))) = live
+	for w := range words {
+		from, to := unsafe.Add(mem, uintptr(w)*64*s.size), unsafe.Add(pack, at+uintptr(n)*s.size)
 		*(*uint16)(unsafe.Add(pack, 8*(1+words)+2*w)) = uint16(n)
+		var live uint64
+		if s.size == 16 && s.bitmap == 0 {
+			live = packPairs(to, from)
+		} else {
+			live = s.live(mem, w)
+			s.packSome(to, from, live)
+		}
+		*(*uint64)(unsafe.Add(pack, 8*(1+w))) = live
 		n += bits.OnesCount64(live)
-		from := uintptr(w) * 64 * s.size
-		if live == ^uint64(0) {
-			copyBytes(unsafe.Add(pack, at), unsafe.Add(mem, from), 64*s.size)
-			at += 64 * s.size
-			continue
-		}
-		for ; live != 0; live &= live - 1 {
-			copyWords(unsafe.Add(pack, at), unsafe.Add(mem, from+uintptr(bits.TrailingZeros64(live))*s.size), s.size)
-			at += s.size
-		}
 	}
 	return pack
+}
+
+// packSome copies those of 64 entries that are live.
+func (s *pageShape) packSome(to, from unsafe.Pointer, live uint64) {
+	if live == ^uint64(0) {
+		copyBytes(to, from, 64*s.size)
+		return
+	}
+	for at := uintptr(0); live != 0; live &= live - 1 {
+		copyWords(unsafe.Add(to, at), unsafe.Add(from, uintptr(bits.TrailingZeros64(live))*s.size), s.size)
+		at += s.size
+	}
+}
+
+// packPairs copies those of 64 entries of 16 bytes whose first word isn't 0, and tells which they are. There is no
+// branch, which the processor would mispredict for a third of the entries.
+func packPairs(to, from unsafe.Pointer) (live uint64) {
+	at := uintptr(0)
+	for i := range uintptr(64) {
+		e := (*[2]uint64)(unsafe.Add(from, i*16))
+		k, v := e[0], e[1]
+		*(*[2]uint64)(unsafe.Add(to, at)) = [2]uint64{k, v}
+		set := uint64(one(k != 0))
+		live |= set << (i & 63)
+		at += uintptr(set) << 4
+	}
+	return live
 }
 
 // pageView is a page or a pack of one.

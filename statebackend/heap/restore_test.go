@@ -164,16 +164,16 @@ func sameRows(t testing.TB, got, want *heldTable) {
 
 // texts gives the rows as comparable texts, sorted; of lists and maps one text per key.
 func texts(h *heldTable) (out []string) {
-	at := map[string]int{}
+	of := map[string]*strings.Builder{}
 	for _, r := range h.rows {
 		key := fmt.Sprintf("%d/%d/%q/%q", r.Group, r.Hash, r.Key, r.Namespace)
-		i, ok := at[key]
-		if !ok {
-			i = len(out)
-			at[key] = i
-			out = append(out, key)
+		if of[key] == nil {
+			of[key] = new(strings.Builder)
 		}
-		out[i] += fmt.Sprintf(" %q@%d=%q", r.MapKey, r.At, r.Value)
+		fmt.Fprintf(of[key], " %q@%d=%q", r.MapKey, r.At, r.Value)
+	}
+	for key, text := range of {
+		out = append(out, key+text.String())
 	}
 	slices.Sort(out)
 	return out

@@ -42,13 +42,13 @@ func newShadow(f *frozen, g *guard, shape pageShape, mem []unsafe.Pointer) *shad
 }
 
 // preserve lets the snapshot have a page that the updater is about to change; see guard.preserve.
-func (sh *shadow) preserve(page int, mem unsafe.Pointer, l *ledger) (unsafe.Pointer, error) {
+func (sh *shadow) preserve(page int, mem unsafe.Pointer, n int, l *ledger) (unsafe.Pointer, error) {
 	st := &sh.states[page]
 	for {
 		switch st.Load() {
 		case pagePristine:
 			if st.CompareAndSwap(pagePristine, pagePacking) {
-				return mem, sh.keepPack(page, mem, l)
+				return mem, sh.keepPack(page, mem, n, l)
 			}
 		case pageReading:
 			return sh.moveAway(page, mem, l)
@@ -58,18 +58,18 @@ func (sh *shadow) preserve(page int, mem unsafe.Pointer, l *ledger) (unsafe.Poin
 	}
 }
 
-// keepPack packs a page whose state the updater has set to packing.
-func (sh *shadow) keepPack(page int, mem unsafe.Pointer, l *ledger) error {
+// keepPack packs a page of n entries whose state the updater has set to packing.
+func (sh *shadow) keepPack(page int, mem unsafe.Pointer, n int, l *ledger) error {
 	st := &sh.states[page]
-	set, n := sh.survey(mem)
-	if err := sh.frozen.reserve(int64(n)); err != nil {
+	bytes := sh.packBytes(n)
+	if err := sh.frozen.reserve(int64(bytes)); err != nil {
 		st.CompareAndSwap(pagePacking, pagePristine)
-		return l.refused(int64(n), sh.frozen.held.Load(), err)
+		return l.refused(int64(bytes), sh.frozen.held.Load(), err)
 	}
-	sh.packs[page] = sh.pack(mem, &set, n)
+	sh.packs[page] = sh.pack(mem, bytes)
 	if !st.CompareAndSwap(pagePacking, pagePacked) { // the snapshot has ended meanwhile
 		sh.packs[page] = nil
-		sh.frozen.release(int64(n))
+		sh.frozen.release(int64(bytes))
 	}
 	return nil
 }

@@ -56,7 +56,8 @@ func (s *slab) touchPage(page int) error {
 	if !s.protects(page) {
 		return nil
 	}
-	mem, err := s.preserve(page, s.pages[page], s.ledger)
+	mem, shape := s.pages[page], s.shape()
+	mem, err := s.preserve(page, mem, shape.count(mem), s.ledger)
 	s.pages[page] = mem
 	return err
 }
