@@ -15,6 +15,7 @@ import (
 	"github.com/flott-dev/flott/internal/operator"
 	"github.com/flott-dev/flott/internal/operator/async"
 	"github.com/flott-dev/flott/internal/operator/element"
+	"github.com/flott-dev/flott/internal/operator/operatortest"
 )
 
 // asyncItem is something that goes in or comes out: a record or a watermark.
@@ -246,7 +247,7 @@ type asyncBench struct {
 	out     asyncSink
 	pending *frame.Column // elements not yet pushed
 	cut     func(int) int
-	saved   []func(*asyncBench) error
+	saved   *operatortest.Taken
 	failure error
 }
 
@@ -301,7 +302,11 @@ func (b *asyncBench) start(links []asyncLink, f *asyncFunction) {
 	b.ops, b.rts, b.out, b.failure = nil, nil, asyncSink{}, nil
 	for _, l := range links {
 		b.ops = append(b.ops, b.operator(l, f))
-		b.rts = append(b.rts, &operator.Runtime{Scope: b.scope, Name: l.Async + l.Map})
+		rt := &operator.Runtime{Scope: b.scope, Name: l.Async + l.Map}
+		if b.saved != nil {
+			rt.Restored = b.saved.Restored()
+		}
+		b.rts = append(b.rts, rt)
 	}
 	for i := len(b.ops) - 1; i >= 0; i-- {
 		var down operator.Input = &b.out
@@ -469,30 +474,10 @@ func (b *asyncBench) expectFailure(i int, want string) {
 }
 
 // snapshot keeps what is under way.
-func (b *asyncBench) snapshot() {
-	b.saved = nil
-	err := b.ops[0].(async.InFlight).EachInFlight(func(r *frame.Run) error {
-		kept := frame.NewColumn(b.typ, r.N)
-		kept.Append(r, 0, r.N)
-		b.saved = append(b.saved, func(b *asyncBench) error {
-			r := kept.Run()
-			return b.ops[0].Inputs()[0].Push(&r)
-		})
-		return nil
-	}, func(m frame.Mark) error {
-		b.saved = append(b.saved, func(b *asyncBench) error { return b.ops[0].Inputs()[0].Mark(m) })
-		return nil
-	})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-}
+func (b *asyncBench) snapshot() { b.saved = operatortest.Take(b.t, b.ops[0]) }
 
 func (b *asyncBench) restore(s *asyncStep) {
 	b.stop()
 	f := s.Restore.Function
 	b.start([]asyncLink{{Async: f.Name, Mode: b.c.Mode, Capacity: s.Restore.Capacity, TimeoutMS: b.c.TimeoutMS}}, &f)
-	for _, again := range b.saved {
-		b.do(func(operator.Input) error { return again(b) })
-	}
 }

@@ -70,7 +70,27 @@ func (o *caller[T, R]) Inputs() []operator.Input { return []operator.Input{o} }
 func (o *caller[T, R]) Open(rt *operator.Runtime) error {
 	o.emitter.Open(&o.Out)
 	o.out = process.NewCollector[R](o.emitter.Column, o.emitter.Flush)
-	return o.open(rt, o.out.Flush)
+	o.again = o.resubmit
+	if err := o.open(rt, o.out.Flush); err != nil {
+		return err
+	}
+	return o.restore(rt)
+}
+
+// resubmit calls the function for an element of a snapshot. There is room in the queue.
+func (o *caller[T, R]) resubmit(element []byte, time int64) error {
+	c := &call[T, R]{o: o, time: time, ctx: o.ctx}
+	n, err := o.read(element, unsafe.Pointer(&c.x))
+	if err == nil && n != len(element) {
+		err = fmt.Errorf("%d bytes too many", len(element)-n)
+	}
+	if err != nil {
+		return err
+	}
+	c.Call = c
+	o.queue.TryPut(&c.Entry)
+	c.begin()
+	return nil
 }
 
 func (o *caller[T, R]) Push(r *frame.Run) error {

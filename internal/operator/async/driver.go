@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"math"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/flott-dev/flott/internal/frame"
 	"github.com/flott-dev/flott/internal/host"
@@ -33,18 +34,16 @@ type driver struct {
 	draining bool
 	unsent   bool // something was emitted since the last flush of the task's frames
 
+	backlog []waiting                                 // what was under way at the snapshot and has not found room yet
+	again   func(element []byte, time int64) error    // puts an element of the backlog into the queue
+	read    func([]byte, unsafe.Pointer) (int, error) // of elements of the backlog
+
 	ctx    context.Context // of all calls: ends with the operator
 	cancel context.CancelFunc
 }
 
 // outcome is what a goroutine brings back to the subtask.
 type outcome interface{ settle() error }
-
-// InFlight shows what is under way in the order in which it came, for snapshots: whoever restores the operator gives it
-// the same elements and marks again before any other.
-type InFlight interface {
-	EachInFlight(element func(*frame.Run) error, mark func(frame.Mark) error) error
-}
 
 func (o *driver) open(rt *operator.Runtime, flush func() error) error {
 	err := o.Unary.Open(rt)
@@ -90,7 +89,11 @@ func (o *driver) drain() error {
 			return err
 		}
 		more, err := o.emit()
-		if err != nil || !more {
+		if err != nil {
+			return err
+		}
+		begun, err := o.refill()
+		if err != nil || !more && !begun {
 			return err
 		}
 	}
@@ -140,11 +143,11 @@ func (o *driver) emit() (more bool, err error) {
 
 // admit puts an entry into the queue once there is room for it.
 func (o *driver) admit(e *Entry) error {
-	for !o.queue.TryPut(e) {
+	for len(o.backlog) > 0 || !o.queue.TryPut(e) {
 		if err := o.drain(); err != nil {
 			return err
 		}
-		if !o.queue.Full() {
+		if len(o.backlog) == 0 && !o.queue.Full() {
 			continue
 		}
 		if err := o.wait(host.Backpressured); err != nil {
@@ -208,21 +211,11 @@ func (o *driver) finish() error {
 		if err := o.drain(); err != nil {
 			return err
 		}
-		if o.queue.Len() == 0 {
+		if o.queue.Len() == 0 && len(o.backlog) == 0 {
 			return nil
 		}
 		if err := o.wait(host.Idle); err != nil {
 			return err
 		}
 	}
-}
-
-// EachInFlight implements InFlight.
-func (o *driver) EachInFlight(element func(*frame.Run) error, mark func(frame.Mark) error) error {
-	return o.queue.Each(func(e *Entry) error {
-		if e.Call == nil {
-			return mark(e.Mark)
-		}
-		return element(e.Call.Lend())
-	})
 }

@@ -50,6 +50,12 @@ func (s sink) Mark(m frame.Mark) error {
 
 func open(t *testing.T, f func(context.Context, int64) ([]int64, error), opt Options[int64, int64]) *bench {
 	t.Helper()
+	return restored(t, f, opt, nil, 1)
+}
+
+// restored is open with what a snapshot has, for the first of so many subtasks.
+func restored(t *testing.T, f func(context.Context, int64) ([]int64, error), opt Options[int64, int64], r *operator.Restored, parallelism int) *bench {
+	t.Helper()
 	typ, err := frame.TypeOf[int64]()
 	if err != nil {
 		t.Fatal(err)
@@ -59,9 +65,9 @@ func open(t *testing.T, f func(context.Context, int64) ([]int64, error), opt Opt
 	w := host.NewParker(b.clock)
 	scope := &operator.Scope{
 		Ctx: ctx, Clock: b.clock, Mailbox: host.NewMailbox(w), Waiter: w, Spawn: &host.Spawner{},
-		Timers: &operator.Callbacks{}, Parallelism: 1,
+		Timers: &operator.Callbacks{}, Parallelism: parallelism,
 	}
-	b.rt = &operator.Runtime{Scope: scope, Name: "lookup"}
+	b.rt = &operator.Runtime{Scope: scope, Name: "lookup", Restored: r}
 	b.op = New(typ, typ, f, opt)
 	if err := b.op.Output("").Connect(sink{b}, b.rt); err != nil {
 		t.Fatal(err)
@@ -524,28 +530,3 @@ type broken struct{ typ *frame.Type }
 func (b broken) Type() *frame.Type       { return b.typ }
 func (b broken) Push(*frame.Run) error   { return errBroken }
 func (b broken) Mark(m frame.Mark) error { return errBroken }
-
-func TestInFlightElementsAndMarksAreShownInOrder(t *testing.T) {
-	g := newGate(1, 2)
-	b := open(t, g.call, Options[int64, int64]{Order: Unordered, Capacity: 4})
-	if err := b.push([]int64{5}, 1); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.in.Mark(frame.Mark{Kind: frame.Watermark, Value: 5}); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.push(nil, 2); err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	err := b.op.(InFlight).EachInFlight(func(r *frame.Run) error {
-		got = append(got, fmt.Sprint(frame.Values[int64](r), r.Time(0) == 5))
-		return nil
-	}, func(m frame.Mark) error {
-		got = append(got, fmt.Sprint(m.Value))
-		return nil
-	})
-	if err != nil || !slices.Equal(got, []string{"[1] true", "5", "[2] false"}) {
-		t.Fatalf("in flight %q, %v", got, err)
-	}
-}
