@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"unsafe"
 
 	"github.com/flott-dev/flott/serde"
 	"github.com/flott-dev/flott/statebackend"
@@ -56,9 +55,8 @@ type keeper interface {
 	upkeep()     // one bounded step of removing what expired and of compacting arenas
 	close()      // drops everything
 	spec() *statebackend.TableSpec
-	// adopt makes the value at v, written at time at, the value of key 0 of the run, an element of its list, or the value
-	// of map key k.
-	adopt(k, v unsafe.Pointer, at int64) error
+	// adopt takes rows of a snapshot in.
+	adopt(a *arrivals) error
 	// freeze begins a snapshot and gives its rows, for another goroutine. No address that was handed out is used afterwards.
 	freeze(f *frozen) iter.Seq2[*statebackend.Row, error]
 	SetNamespace(canonical []byte)

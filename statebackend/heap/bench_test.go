@@ -195,3 +195,39 @@ func benchSnapshot(b *testing.B, n, hot int) {
 	b.ReportMetric(float64(write.Milliseconds())/float64(b.N), "write-ms")
 	b.ReportMetric(float64(kept)/float64(c.table.MemoryBytes()), "kept/state")
 }
+
+// BenchmarkRestore measures how long a row of a snapshot in memory takes to become state.
+func BenchmarkRestore(b *testing.B) {
+	const n = 1_000_000
+	words := make([]string, n)
+	for i := range words {
+		words[i] = fmt.Sprint("word", i)
+	}
+	b.Run("int64", func(b *testing.B) { benchRestore(b, n, func(k int) int64 { return int64(k) }) })
+	b.Run("string", func(b *testing.B) { benchRestore(b, n, func(k int) string { return words[k] }) })
+}
+
+func benchRestore[K comparable](b *testing.B, n int, key func(int) K) {
+	c := newCounter[K](b)
+	keys := make([]K, block)
+	for i := 0; i < n; i += block {
+		for j := range keys {
+			keys[j] = key(min(i+j, n-1))
+		}
+		c.count(keys)
+	}
+	snap := freeze(b, c.store)
+	best := time.Duration(1 << 62)
+	b.ResetTimer()
+	for range b.N {
+		k := restoredKit[K](b, snap)
+		start := time.Now()
+		table, err := k.store.Table(*c.table.Spec())
+		ok(b, err)
+		best = min(best, time.Since(start))
+		if table.Len() != n {
+			b.Fatalf("%d entries", table.Len())
+		}
+	}
+	b.ReportMetric(float64(best)/float64(n), "ns/row")
+}

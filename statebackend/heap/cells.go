@@ -135,6 +135,19 @@ func (c *cells) saveEncoded(r *record, v unsafe.Pointer) error {
 	if err != nil {
 		return err
 	}
+	return c.saveBytes(r, b)
+}
+
+// adopt puts the value of a row of a snapshot into a slot.
+func (c *cells) adopt(slot unsafe.Pointer, a *arrivals, i int) error {
+	if c.Layout == serde.Encoded && a.raw != nil {
+		return c.saveBytes((*record)(slot), a.raw)
+	}
+	return c.save(slot, unsafe.Add(a.values, uintptr(i)*a.stride))
+}
+
+// saveBytes makes an encoding the one of a record.
+func (c *cells) saveBytes(r *record, b []byte) error {
 	if len(b) > maxBytes {
 		return errTooLong(c.Handle, len(b))
 	}

@@ -95,12 +95,35 @@ func (l *listShape) block(r ref) *listBlock { return (*listBlock)(l.blocks.at(r)
 func (t *listTable) Append(i int, v unsafe.Pointer) error { return t.append(i, v, t.now()) }
 
 // adopt implements keeper.
-func (t *listTable) adopt(_, v unsafe.Pointer, at int64) error { return t.append(0, v, at) }
+func (t *listTable) adopt(a *arrivals) error {
+	if a.raw == nil {
+		return t.append(0, a.values, a.at[0])
+	}
+	b := append(append(t.stampInto(t.store.buf[:0], a.at[0]), 0, 0, 0, 0), a.raw...)
+	t.store.buf = b[:0]
+	return t.add(0, b)
+}
 
 func (t *listTable) append(i int, v unsafe.Pointer, at int64) error {
 	b, err := t.encode(v, at)
 	if err != nil {
 		return fmt.Errorf("write state %q: %w", t.state, err)
+	}
+	return t.add(i, b)
+}
+
+// add appends the bytes of an element, in which the length of an encoding is still missing, to the list of key i.
+func (t *listTable) add(i int, b []byte) error {
+	if t.handle.Layout != serde.Fixed {
+		head := lengthBytes
+		if t.dated {
+			head += stampBytes
+		}
+		n := len(b) - head
+		if n > maxBytes {
+			return fmt.Errorf("write state %q: %w", t.state, errTooLong(t.handle, n))
+		}
+		binary.LittleEndian.PutUint32(b[head-lengthBytes:], uint32(n))
 	}
 	if err := t.ix.slots(i, i+1, t.slot[:], t.fresh[:]); err != nil {
 		return err
@@ -114,32 +137,24 @@ func (t *listTable) append(i int, v unsafe.Pointer, at int64) error {
 	return nil
 }
 
-// encode makes the bytes of an element written at time at in the store's scratch.
-func (t *listTable) encode(v unsafe.Pointer, at int64) ([]byte, error) {
-	b := t.store.buf[:0]
-	if t.s.TTL != nil {
+// stampInto begins the bytes of an element written at time at.
+func (t *listTable) stampInto(b []byte, at int64) []byte {
+	if t.dated {
 		b = binary.LittleEndian.AppendUint64(b, uint64(at))
 	}
-	if t.handle.Layout == serde.Fixed {
-		b = append(b, bytesAt(v, t.handle.Size)...)
-		if len(b) == 0 {
-			b = append(b, 0) // each element takes room, or nothing would show how many there are
-		}
-		t.store.buf = b[:0]
-		return b, nil
+	return b
+}
+
+// encode makes the bytes of an element written at time at in the store's scratch; add knows the length.
+func (t *listTable) encode(v unsafe.Pointer, at int64) (b []byte, err error) {
+	b = t.stampInto(t.store.buf[:0], at)
+	if t.handle.Layout != serde.Fixed {
+		b, err = t.handle.Append(append(b, 0, 0, 0, 0), v)
+	} else if b = append(b, bytesAt(v, t.handle.Size)...); len(b) == 0 {
+		b = append(b, 0) // each element takes room, or nothing would show how many there are
 	}
-	from := len(b)
-	b, err := t.handle.Append(append(b, 0, 0, 0, 0), v)
 	t.store.buf = b[:0]
-	if err != nil {
-		return nil, err
-	}
-	n := len(b) - from - lengthBytes
-	if n > maxBytes {
-		return nil, errTooLong(t.handle, n)
-	}
-	binary.LittleEndian.PutUint32(b[from:], uint32(n))
-	return b, nil
+	return b, err
 }
 
 // push appends the bytes of an element to a list.

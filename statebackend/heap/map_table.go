@@ -388,17 +388,12 @@ func (t *mapTable) load(row, v unsafe.Pointer) error {
 }
 
 // Save implements statebackend.MapTable.
-func (t *mapTable) Save(i int, k, v unsafe.Pointer) error { return t.save(i, k, v, t.now()) }
-
-// adopt implements keeper.
-func (t *mapTable) adopt(k, v unsafe.Pointer, at int64) error { return t.save(0, k, v, at) }
-
-func (t *mapTable) save(i int, k, v unsafe.Pointer, at int64) error {
+func (t *mapTable) Save(i int, k, v unsafe.Pointer) error {
 	row, fresh, err := t.insert(i, k)
 	if err != nil {
 		return err
 	}
-	t.write(row, at)
+	t.write(row, t.now())
 	if err := t.cells.save(t.value(row), v); err != nil {
 		if fresh {
 			_, id, owner, _ := t.entry(i, k)
@@ -407,6 +402,16 @@ func (t *mapTable) save(i int, k, v unsafe.Pointer, at int64) error {
 		return fmt.Errorf("write state %q: %w", t.state, err)
 	}
 	return nil
+}
+
+// adopt implements keeper.
+func (t *mapTable) adopt(a *arrivals) error {
+	row, _, err := t.insert(0, a.mapKey)
+	if err != nil {
+		return err
+	}
+	t.write(row, a.at[0])
+	return t.cells.adopt(t.value(row), a, 0)
 }
 
 // Has implements statebackend.MapTable.

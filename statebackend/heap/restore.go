@@ -55,21 +55,34 @@ func (s *store) forsake(name string) {
 	}
 }
 
+// arrivals are rows on their way into a table: keys of the store's run, in the selected namespace.
+type arrivals struct {
+	n      int
+	values unsafe.Pointer // Go values, stride apart
+	stride uintptr
+	raw    []byte         // instead of them, the encoding of the only one
+	mapKey unsafe.Pointer // of the only one
+	at     []int64        // when they were written
+	slots  []unsafe.Pointer
+	fresh  []bool
+}
+
 // refill is the way of rows into a table.
 type refill struct {
-	s    *store
-	t    keeper
-	spec *statebackend.TableSpec
-	key  *serde.Key
-	read func(src []byte, v unsafe.Pointer) (int, error)
-	old  *statebackend.TTL // nil unless the time to live ends with this restore
-	now  int64
-	// The row at hand: its value and map key as Go values, its key as a run of one.
-	v, k   unsafe.Pointer
-	bytes  []uint64
-	text   [1]string
-	hashes [1]uint64
+	s     *store
+	t     keeper
+	spec  *statebackend.TableSpec
+	read  func(src []byte, v unsafe.Pointer) (int, error) // nil: bytes are taken as they are
+	dated bool                                            // rows bear a time
+	old   *statebackend.TTL                               // nil unless the time to live ends with this restore
+	now   int64
+	limit int // rows that go in together
+	arrivals
+	keys   []byte // side by side
+	ends   []int  // of keys
 	canon  serde.Canon
+	hashes []uint64
+	groups []uint16
 	ns     []byte // the selected one
 }
 
@@ -92,28 +105,42 @@ func newRefill(s *store, t keeper, old *statebackend.FrozenTable) (*refill, erro
 	if old.Value == nil {
 		return nil, errors.New("the snapshot does not say what its values are")
 	}
-	reader, err := spec.Value.Reader(old.Value)
-	if err != nil {
-		return nil, fmt.Errorf("%w: keep the type of the field, or give the new state another name", err)
+	if err := keygroup.Validate(s.MaxParallelism, 1); err != nil {
+		return nil, err
 	}
-	r := &refill{s: s, t: t, spec: spec, key: s.Key, read: reader.Read, v: spec.Value.New()}
-	if spec.MapKey != nil {
-		r.k = spec.MapKey.New()
-	}
+	r := &refill{s: s, t: t, spec: spec, limit: 1, dated: old.TTL != nil}
 	if s.Now != nil {
 		r.now = s.Now()
 		if spec.TTL == nil {
 			r.old = old.TTL
 		}
 	}
-	r.canon = serde.Canon{N: 1, Width: s.Key.Width, Stride: s.Key.Width}
-	if s.Key.Width == 0 {
-		r.canon.Text = r.text[:]
-	} else {
-		r.bytes = make([]uint64, roundUp(s.Key.Width)/8)
-		r.canon.P = unsafe.Pointer(&r.bytes[0])
+	return r, r.prepare(old.Value)
+}
+
+// prepare finds the way of values of an old schema.
+func (r *refill) prepare(old *serde.Schema) error {
+	h := r.spec.Value
+	reader, err := h.Reader(old)
+	if err != nil {
+		return fmt.Errorf("%w: keep the type of the field, or give the new state another name", err)
 	}
-	return r, nil
+	kept := h.Layout == serde.Encoded || r.spec.List && h.Layout != serde.Fixed // as encodings
+	if !kept || old.String() != h.Schema().String() {
+		r.read = reader.Read
+	}
+	r.stride, r.values = roundUp(h.Size), h.New()
+	if h.Layout == serde.Fixed && r.spec.Kind() == "value" {
+		r.limit = block
+		r.values = memory(max(8, r.stride) * block)
+	}
+	if r.spec.MapKey != nil {
+		r.mapKey = r.spec.MapKey.New()
+	}
+	r.at, r.slots, r.fresh = make([]int64, r.limit), make([]unsafe.Pointer, r.limit), make([]bool, r.limit)
+	r.hashes, r.groups = make([]uint64, r.limit), make([]uint16, r.limit)
+	r.canon = serde.Canon{Width: r.s.Key.Width, Stride: r.s.Key.Width, Text: make([]string, r.limit)}
+	return nil
 }
 
 func schemaText(s *serde.Schema) string {
@@ -138,13 +165,12 @@ func (r *refill) rows(old statebackend.FrozenTable) error {
 		r.s.run = run
 		r.t.begin(run.canon.N)
 	}()
-	dated := old.TTL != nil
 	for row, err := range old.Rows {
 		if err != nil {
 			return err
 		}
 		at := row.At
-		if r.spec.TTL != nil && !dated {
+		if r.spec.TTL != nil && !r.dated {
 			at = r.now
 		}
 		if ttl := r.spec.TTL; ttl != nil && ttl.Expired(at, r.now) || r.old != nil && r.old.Expired(at, r.now) {
@@ -154,42 +180,77 @@ func (r *refill) rows(old statebackend.FrozenTable) error {
 			return err
 		}
 	}
-	return nil
+	return r.flush()
 }
 
-// row puts one row into the table.
+// row takes one row along.
 func (r *refill) row(row *statebackend.Row, at int64) error {
-	if r.key.Width == 0 {
-		r.text[0] = unsafe.String(unsafe.SliceData(row.Key), len(row.Key))
-	} else {
-		if uintptr(len(row.Key)) != r.key.Width {
-			return fmt.Errorf("a key of %d bytes: %s takes %d", len(row.Key), r.key.Name, r.key.Width)
+	if w := r.s.Key.Width; w > 0 && uintptr(len(row.Key)) != w {
+		return fmt.Errorf("a key of %d bytes: %s takes %d", len(row.Key), r.s.Key.Name, w)
+	}
+	if r.n == r.limit || r.spec.Namespace != nil && (r.ns == nil || !bytes.Equal(r.ns, row.Namespace)) {
+		if err := r.flush(); err != nil {
+			return err
 		}
-		copy(bytesAt(r.canon.P, r.key.Width), row.Key)
 	}
-	h := r.key.HashOne(row.Key, r.s.Seed)
-	if g := keygroup.Of(uint32(h), r.s.MaxParallelism); g < r.s.FirstGroup || g > r.s.LastGroup {
-		return fmt.Errorf("a key of group %d: the subtask has groups %d to %d of %d", g, r.s.FirstGroup, r.s.LastGroup, r.s.MaxParallelism)
+	if r.spec.Namespace != nil && r.n == 0 {
+		if err := r.choose(row.Namespace); err != nil {
+			return err
+		}
 	}
-	if n, err := r.read(row.Value, r.v); err != nil {
+	if r.mapKey != nil {
+		if err := r.spec.MapKey.Decode(row.MapKey, r.mapKey); err != nil {
+			return err
+		}
+	}
+	if r.read == nil {
+		r.raw = append(r.raw[:0], row.Value...)
+	} else if n, err := r.read(row.Value, unsafe.Add(r.values, uintptr(r.n)*r.stride)); err != nil {
 		return err
 	} else if n != len(row.Value) {
 		return fmt.Errorf("a value of %d bytes has %d too many", len(row.Value), len(row.Value)-n)
 	}
-	if r.k != nil {
-		if err := r.spec.MapKey.Decode(row.MapKey, r.k); err != nil {
-			return err
+	r.at[r.n] = at
+	r.keys = append(r.keys, row.Key...)
+	r.ends = append(r.ends, len(r.keys))
+	r.n++
+	return nil
+}
+
+// choose selects the namespace of the next rows.
+func (r *refill) choose(ns []byte) error {
+	if w := r.spec.Namespace.Width; w > 0 && uintptr(len(ns)) != w {
+		return fmt.Errorf("a namespace of %d bytes: %s takes %d", len(ns), r.spec.Namespace.Name, w)
+	}
+	r.ns = append(append(r.ns[:0], ns...), 0)[:len(ns)] // not nil
+	r.t.SetNamespace(r.ns)
+	return nil
+}
+
+// flush puts the rows that were taken along into the table.
+func (r *refill) flush() error {
+	if r.n == 0 {
+		return nil
+	}
+	r.canon.N, r.canon.P = r.n, unsafe.Pointer(unsafe.SliceData(r.keys))
+	if r.canon.Width == 0 {
+		from := 0
+		for i, end := range r.ends {
+			r.canon.Text[i] = unsafe.String(unsafe.SliceData(r.keys[from:]), end-from)
+			from = end
 		}
 	}
-	if r.spec.Namespace != nil && (r.ns == nil || !bytes.Equal(r.ns, row.Namespace)) {
-		if w := r.spec.Namespace.Width; w > 0 && uintptr(len(row.Namespace)) != w {
-			return fmt.Errorf("a namespace of %d bytes: %s takes %d", len(row.Namespace), r.spec.Namespace.Name, w)
+	hashes := r.hashes[:r.n]
+	r.s.Key.Hash(&r.canon, r.s.Seed, hashes)
+	keygroup.Groups(hashes, uint32(r.s.MaxParallelism), r.groups)
+	for _, g := range r.groups[:r.n] {
+		if int(g) < r.s.FirstGroup || int(g) > r.s.LastGroup {
+			return fmt.Errorf("a key of group %d: the subtask has groups %d to %d of %d", g, r.s.FirstGroup, r.s.LastGroup, r.s.MaxParallelism)
 		}
-		r.ns = append(append(r.ns[:0], row.Namespace...), 0)[:len(row.Namespace)] // not nil
-		r.t.SetNamespace(r.ns)
 	}
-	r.hashes[0] = h
-	r.s.run.set(&r.canon, r.hashes[:])
-	r.t.begin(1)
-	return r.t.adopt(r.k, r.v, at)
+	r.s.run.set(&r.canon, hashes)
+	r.t.begin(r.n)
+	err := r.t.adopt(&r.arrivals)
+	r.n, r.keys, r.ends = 0, r.keys[:0], r.ends[:0]
+	return err
 }

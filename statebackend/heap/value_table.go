@@ -287,7 +287,24 @@ func (t *valueTable) Load(i int, v unsafe.Pointer) (bool, error) {
 func (t *valueTable) Save(i int, v unsafe.Pointer) error { return t.save(i, v, t.now()) }
 
 // adopt implements keeper.
-func (t *valueTable) adopt(_, v unsafe.Pointer, at int64) error { return t.save(0, v, at) }
+func (t *valueTable) adopt(a *arrivals) error {
+	if t.cells.Layout == serde.Text {
+		return t.save(0, a.values, a.at[0])
+	}
+	slots := a.slots[:a.n]
+	if err := t.ix.slots(0, a.n, slots, a.fresh[:a.n]); err != nil {
+		return err
+	}
+	for i, slot := range slots {
+		if t.stamp != 0 {
+			*(*int64)(slot) = a.at[i]
+		}
+		if err := t.cells.adopt(unsafe.Add(slot, t.stamp), a, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // now is the time that stamps bear, with a TTL.
 func (t *valueTable) now() int64 {
