@@ -2,7 +2,7 @@ package operator
 
 import (
 	"fmt"
-	"iter"
+	"unsafe"
 
 	"github.com/flott-dev/flott/checkpoint"
 	"github.com/flott-dev/flott/serde"
@@ -82,29 +82,63 @@ func (r *Restored) List(name string) *checkpoint.List {
 	return nil
 }
 
-// Table gives the rows of a table that is not the store's own (Snapshot.Tables); none if there is no such table. It is an
-// error if the table was written as another kind of table, or with other types of keys, which can't change.
-func (r *Restored) Table(want *statebackend.TableInfo) (iter.Seq2[*statebackend.Row, error], error) {
-	none := func(func(*statebackend.Row, error) bool) {}
+// Table gives a table that is not a value, list or map of a store; nil if there is none. It is an error if the table was
+// written as another kind of table, or with other types of keys, which can't change.
+func (r *Restored) Table(want *statebackend.TableInfo) (*statebackend.FrozenTable, error) {
 	if r == nil || r.Store == nil {
-		return none, nil
+		return nil, nil
 	}
 	t, ok := r.Store.Table(want.Name)
 	if !ok {
-		return none, nil
+		return nil, nil
 	}
 	if t.Kind != want.Kind {
-		return none, fmt.Errorf("table %q of the snapshot holds a %s, not %s", want.Name, t.Kind, want.Kind)
+		return nil, fmt.Errorf("table %q of the snapshot holds %s, not %s", want.Name, t.Kind, want.Kind)
 	}
 	for _, part := range []struct {
 		what     string
 		old, now *serde.Schema
 	}{{"key", t.Key, want.Key}, {"namespace", t.Namespace, want.Namespace}, {"map key", t.MapKey, want.MapKey}} {
 		if was, is := schemaText(part.old), schemaText(part.now); was != is {
-			return none, fmt.Errorf("the snapshot has the %s type %s, the program %s: types of keys can't change", part.what, was, is)
+			return nil, fmt.Errorf("the snapshot has the %s type %s, the program %s: types of keys can't change", part.what, was, is)
 		}
 	}
-	return t.Rows, nil
+	return &t, nil
+}
+
+// Without is an error if the snapshot has one of these tables: the operator has no use for them, and what is in them would
+// be lost.
+func (r *Restored) Without(tables ...string) error {
+	if r == nil || r.Store == nil {
+		return nil
+	}
+	for _, name := range tables {
+		if _, ok := r.Store.Table(name); ok {
+			return fmt.Errorf("the snapshot has the table %q, of an operator that works in another way: keep what decides it "+
+				"(for windows the assigner, the trigger and the function), or give the operator another UID", name)
+		}
+	}
+	return nil
+}
+
+// Decoder is the way from values of a snapshot, written under a schema (nil: the handle's own), to Go values. It takes all
+// of src.
+func Decoder(h *serde.Handle, old *serde.Schema) (func(src []byte, v unsafe.Pointer) error, error) {
+	read := h.Read
+	if old != nil {
+		r, err := h.Reader(old)
+		if err != nil {
+			return nil, err
+		}
+		read = r.Read
+	}
+	return func(src []byte, v unsafe.Pointer) error {
+		n, err := read(src, v)
+		if err == nil && n != len(src) {
+			err = fmt.Errorf("a value of %d bytes has %d too many", len(src), len(src)-n)
+		}
+		return err
+	}, nil
 }
 
 func schemaText(s *serde.Schema) string {

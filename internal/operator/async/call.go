@@ -80,11 +80,7 @@ func (o *caller[T, R]) Open(rt *operator.Runtime) error {
 // resubmit calls the function for an element of a snapshot. There is room in the queue.
 func (o *caller[T, R]) resubmit(element []byte, time int64) error {
 	c := &call[T, R]{o: o, time: time, ctx: o.ctx}
-	n, err := o.read(element, unsafe.Pointer(&c.x))
-	if err == nil && n != len(element) {
-		err = fmt.Errorf("%d bytes too many", len(element)-n)
-	}
-	if err != nil {
+	if err := o.read(element, unsafe.Pointer(&c.x)); err != nil {
 		return err
 	}
 	c.Call = c

@@ -34,9 +34,9 @@ type driver struct {
 	draining bool
 	unsent   bool // something was emitted since the last flush of the task's frames
 
-	backlog []waiting                                 // what was under way at the snapshot and has not found room yet
-	again   func(element []byte, time int64) error    // puts an element of the backlog into the queue
-	read    func([]byte, unsafe.Pointer) (int, error) // of elements of the backlog
+	backlog []waiting                              // what was under way at the snapshot and has not found room yet
+	again   func(element []byte, time int64) error // puts an element of the backlog into the queue
+	read    func([]byte, unsafe.Pointer) error     // of elements of the backlog
 
 	ctx    context.Context // of all calls: ends with the operator
 	cancel context.CancelFunc

@@ -108,18 +108,14 @@ func (o *driver) restore(rt *operator.Runtime) error {
 }
 
 // reader is the way from elements of a snapshot to those of the program.
-func (o *driver) reader(old *serde.Schema) (func([]byte, unsafe.Pointer) (int, error), error) {
+func (o *driver) reader(old *serde.Schema) (func([]byte, unsafe.Pointer) error, error) {
 	if old == nil {
-		return o.In.Handle.Read, nil
+		return operator.Decoder(o.In.Handle, nil)
 	}
 	if old.Kind != serde.Struct || len(old.Fields) != 2 {
 		return nil, fmt.Errorf("the snapshot has %s, not a time and an element", old)
 	}
-	r, err := o.In.Handle.Reader(old.Fields[1].Schema)
-	if err != nil {
-		return nil, err
-	}
-	return r.Read, nil
+	return operator.Decoder(o.In.Handle, old.Fields[1].Schema)
 }
 
 // placed is a mark before the element of that number.

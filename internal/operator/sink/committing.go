@@ -69,21 +69,13 @@ func (o *committing[T, C]) recommit(rt *operator.Runtime) error {
 	if l == nil || len(l.Items) == 0 {
 		return nil
 	}
-	read := o.typ.Read
-	if l.Schema != nil {
-		r, err := o.typ.Reader(l.Schema)
-		if err != nil {
-			return fmt.Errorf("restore what is to be committed: %w", err)
-		}
-		read = r.Read
+	read, err := operator.Decoder(o.typ, l.Schema)
+	if err != nil {
+		return fmt.Errorf("restore what is to be committed: %w", err)
 	}
 	all := make([]C, len(l.Items))
 	for i, item := range l.Items {
-		n, err := read(item, unsafe.Pointer(&all[i]))
-		if err == nil && n != len(item) {
-			err = fmt.Errorf("%d bytes too many", len(item)-n)
-		}
-		if err != nil {
+		if err := read(item, unsafe.Pointer(&all[i])); err != nil {
 			return fmt.Errorf("restore what is to be committed: %w", err)
 		}
 	}

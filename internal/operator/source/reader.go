@@ -91,21 +91,13 @@ func (s *reader[T, S]) restore(rt *operator.Runtime) error {
 	if l == nil || len(l.Items) == 0 {
 		return nil
 	}
-	read := s.split.Read
-	if l.Schema != nil {
-		r, err := s.split.Reader(l.Schema)
-		if err != nil {
-			return fmt.Errorf("restore the splits of a source: %w", err)
-		}
-		read = r.Read
+	read, err := operator.Decoder(s.split, l.Schema)
+	if err != nil {
+		return fmt.Errorf("restore the splits of a source: %w", err)
 	}
 	splits := make([]S, len(l.Items))
 	for i, item := range l.Items {
-		n, err := read(item, unsafe.Pointer(&splits[i]))
-		if err == nil && n != len(item) {
-			err = fmt.Errorf("%d bytes too many", len(item)-n)
-		}
-		if err != nil {
+		if err := read(item, unsafe.Pointer(&splits[i])); err != nil {
 			return fmt.Errorf("restore split %d of a source: %w", i, err)
 		}
 	}

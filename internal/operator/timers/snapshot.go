@@ -136,11 +136,11 @@ func (s *Service) Restore(r *operator.Restored, t Types) error {
 }
 
 func (s *Service) restore(d process.Domain, r *operator.Restored, want *statebackend.TableInfo, t Types) error {
-	rows, err := r.Table(want)
-	if err != nil {
+	table, err := r.Table(want)
+	if table == nil {
 		return err
 	}
-	for row, err := range rows {
+	for row, err := range table.Rows {
 		switch {
 		case err != nil:
 			return err
