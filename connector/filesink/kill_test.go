@@ -71,19 +71,6 @@ func TestKilledProcessesWriteEachElementOnce(t *testing.T) {
 	}
 }
 
-// number is a setting of the environment.
-func number(t *testing.T, name string, otherwise uint64) uint64 {
-	text := os.Getenv(name)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.ParseUint(text, 10, 32)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return n
-}
-
 // killed kills a program four times: at first wherever it is, later when it has made something visible.
 func killed(t *testing.T, name string, seed uint64) {
 	rng, dir := rand.New(rand.NewPCG(seed, uint64(len(name)))), t.TempDir()

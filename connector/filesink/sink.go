@@ -60,7 +60,7 @@ func randomID() string {
 }
 
 // On makes the sink write to another file system, with ids for the names of hidden files that no two writers share (nil:
-// random ones); for the engine and for tests.
+// random ones), for which subtasks ask concurrently; for the engine and for tests.
 func (s Sink[T]) On(fs vfs.FS, ids func() string) *Sink[T] {
 	s.fs = fs
 	if ids != nil {
