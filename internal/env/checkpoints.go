@@ -14,6 +14,7 @@ import (
 	"github.com/flott-dev/flott/internal/graph"
 	"github.com/flott-dev/flott/internal/jobmanager"
 	"github.com/flott-dev/flott/internal/keygroup"
+	"github.com/flott-dev/flott/internal/operator"
 	"github.com/flott-dev/flott/internal/plan"
 	"github.com/flott-dev/flott/internal/vfs"
 )
@@ -90,6 +91,7 @@ func (c *Checkpoints) config() (control.CheckpointConfig, error) {
 // keeping is how a job keeps its snapshots; release ends it if the job is not started.
 type keeping struct {
 	opt     *jobmanager.CheckpointOptions // nil: it takes none
+	refusal error                         // why
 	release func()
 }
 
@@ -97,9 +99,9 @@ type keeping struct {
 func (e *Env) keeping(jg *plan.JobGraph, id, name string) (k keeping, err error) {
 	k.release = func() {}
 	c := &e.Settings.Checkpoints
-	if err := refuseLoops(jg); err != nil {
+	if k.refusal = refuse(jg); k.refusal != nil {
 		if c.Enabled || c.Savepoint != "" || c.Recovery != "" {
-			return k, err
+			return k, k.refusal
 		}
 		return k, nil
 	}
@@ -154,12 +156,22 @@ func slashed(dir string) (string, error) {
 	return filepath.ToSlash(abs), nil
 }
 
-// refuseLoops names an operator whose state can't be in a snapshot.
-func refuseLoops(jg *plan.JobGraph) error {
+// refuse names an operator whose state can't be in a snapshot.
+func refuse(jg *plan.JobGraph) error {
 	for _, edge := range jg.Edges {
 		if edge.Feedback {
 			n := edge.To.Nodes[edge.Consumer].Node
 			return fmt.Errorf("operator %q is the head of an iteration: elements in the loop are not part of snapshots, so that the job can take no checkpoints or savepoints; leave checkpointing off, or take the loop out", n.Title())
+		}
+	}
+	for _, v := range jg.Vertices {
+		for _, n := range v.Nodes {
+			if !n.Node.Stateful && !n.Node.Keyed() {
+				continue
+			}
+			if _, ok := n.Node.New().(operator.Snapshotter); !ok {
+				return fmt.Errorf("operator %q keeps state that can't be part of snapshots, so that the job can take no checkpoints or savepoints; leave checkpointing off, or take the operator out", n.Node.Title())
+			}
 		}
 	}
 	return nil
@@ -221,6 +233,9 @@ func (e *Env) fitNode(v *plan.Vertex, n *plan.ChainNode, o *checkpoint.Operator)
 func (x *Execution) TakeSavepoint(ctx context.Context, dir string, drain, stop bool) (string, error) {
 	if dir == "" {
 		return "", errors.New("take a savepoint: name the folder under which it is to lie")
+	}
+	if x.refusal != nil {
+		return "", fmt.Errorf("take a savepoint: %w", x.refusal)
 	}
 	target, err := slashed(dir)
 	if err != nil {

@@ -143,6 +143,8 @@ type Execution struct {
 	*jobmanager.Job
 	Name  string
 	Graph *plan.ExecutionGraph
+
+	refusal error // why it takes no snapshots
 }
 
 // Start submits what was built so far and begins an empty graph.
@@ -172,7 +174,7 @@ func (e *Env) Start(ctx context.Context, name string) (*Execution, error) {
 	opt := taskmanager.Options{
 		Threads: threads, Clock: c, Memory: e.memory(), Backend: e.backend(), Isolated: e.Settings.Isolated,
 	}
-	return &Execution{Job: jobmanager.Submit(ctx, id, job, opt, e.restart(), keeping.opt), Name: name, Graph: job.Graph}, nil
+	return &Execution{Job: jobmanager.Submit(ctx, id, job, opt, e.restart(), keeping.opt), Name: name, Graph: job.Graph, refusal: keeping.refusal}, nil
 }
 
 // job is what the attempts of the job have in common.
