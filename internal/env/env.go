@@ -166,6 +166,7 @@ func (e *Env) Start(ctx context.Context, name string) (*Execution, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start job %q: %w", name, err)
 	}
+	e.Settings.Checkpoints.Savepoint = "" // the program's next job is another one
 	job := e.job(jg, name)
 	threads := e.Settings.Threads
 	if threads == nil {

@@ -140,6 +140,9 @@ func (k *Keeper) Run() {
 			k.waiter.Wait(host.Idle, k.deadline())
 		}
 	}
+	if k.opt.Last == "" {
+		_ = k.opt.FS.Remove(k.opt.Dir) // fails, as it should, if a checkpoint is retained in it
+	}
 }
 
 // post leaves a letter.
