@@ -222,3 +222,58 @@ func TestCutPartsAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// A probe finds what the ends of a file tell, a byte in the middle only Verify.
+func TestProbeFindsMissingCutAndForeignFiles(t *testing.T) {
+	fs, _, m := small(t)
+	if err := m.Probe(fs); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range m.Files() {
+		whole, err := vfs.ReadFile(fs, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		middle, end := len(whole)/2, len(whole)-1
+		for _, c := range []struct {
+			what  string
+			b     []byte
+			found bool
+		}{
+			{"as it was", whole, false},
+			{"cut", whole[:middle], true},
+			{"longer", append(whole[:len(whole):len(whole)], 0), true},
+			{"empty", nil, true},
+			{"no chunk", flipped(whole, 0), true},
+			{"another chunk", flipped(whole, end), true},
+			{"changed in the middle", flipped(whole, middle), false},
+		} {
+			if err := vfs.WriteFile(fs, file, c.b); err != nil {
+				t.Fatal(err)
+			}
+			err := m.Probe(fs)
+			if d, ok := errors.AsType[*DamagedError](err); ok != c.found || ok && d.File != file {
+				t.Errorf("%s, %s: %v", file, c.what, err)
+			}
+			if err := m.Verify(fs); (err == nil) != (c.what == "as it was") {
+				t.Errorf("%s, %s: verified: %v", file, c.what, err)
+			}
+		}
+		if err := fs.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Probe(fs); err == nil || !strings.Contains(err.Error(), file) {
+			t.Errorf("%s does not exist: %v", file, err)
+		}
+		if err := vfs.WriteFile(fs, file, whole); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// flipped is a copy with another byte.
+func flipped(b []byte, at int) []byte {
+	b = append([]byte(nil), b...)
+	b[at] ^= 1
+	return b
+}

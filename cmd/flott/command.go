@@ -1,0 +1,178 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// command is one command of the program.
+type command struct {
+	// name is all its words, args what follows them.
+	name, args string
+	// summary is a line for the list of commands, details a paragraph for its help, example calls of it.
+	summary, details, example string
+	// operands is how many arguments beside flags it takes; -1: any number.
+	operands int
+	// prepare declares the flags and gives what runs when they are parsed.
+	prepare func(a *app, f *flag.FlagSet) action
+}
+
+// action does a command's work on its arguments beside flags.
+type action func(args []string) error
+
+// commands are all commands, in the order of the help.
+func commands() []command {
+	return []command{
+		inspectCommand(), dumpCommand(), verifyCommand(), listCommand(),
+		{
+			name:     "version",
+			summary:  "print the version of this program",
+			example:  "flott version",
+			prepare:  func(a *app, _ *flag.FlagSet) action { return func([]string) error { return a.version() } },
+			operands: 0,
+		},
+		{
+			name:     "help",
+			args:     "[COMMAND]",
+			summary:  "explain a command, or list all",
+			example:  "flott help savepoint dump",
+			prepare:  func(a *app, _ *flag.FlagSet) action { return a.help },
+			operands: -1,
+		},
+	}
+}
+
+// find gives the command that the arguments begin with, and the arguments after its name; nil if there is none.
+func find(args []string) (*command, []string) {
+	for _, c := range commands() {
+		words := strings.Fields(c.name)
+		if len(args) >= len(words) && slices.Equal(args[:len(words)], words) {
+			return &c, args[len(words):]
+		}
+	}
+	return nil, nil
+}
+
+// isGroup says whether commands begin with the word and go on with another.
+func isGroup(word string) bool {
+	return slices.ContainsFunc(commands(), func(c command) bool { return strings.HasPrefix(c.name, word+" ") })
+}
+
+// validWords names what may follow in a call.
+func validWords(group string) string {
+	var words []string
+	for _, c := range commands() {
+		first, second, _ := strings.Cut(c.name, " ")
+		if group == "" {
+			words = append(words, first)
+		} else if first == group {
+			words = append(words, second)
+		}
+	}
+	words = slices.Compact(words)
+	last := len(words) - 1
+	return "choose " + strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// flags is the command's flag set, and what runs with it.
+func (c *command) flags(a *app) (*flag.FlagSet, action) {
+	f := flag.NewFlagSet(c.name, flag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	f.Usage = func() {}
+	return f, c.prepare(a, f)
+}
+
+// call parses the arguments and runs the command.
+func (c *command) call(a *app, args []string) error {
+	f, run := c.flags(a)
+	operands, err := parse(f, args)
+	if errors.Is(err, flag.ErrHelp) {
+		c.explain(a)
+		return nil
+	}
+	if err != nil {
+		return &usageError{c.name, err.Error()}
+	}
+	if n := len(operands); c.operands >= 0 && n != c.operands {
+		if n > c.operands {
+			return &usageError{c.name, fmt.Sprintf("%q is too much: it takes %s", operands[c.operands], c.takes())}
+		}
+		return &usageError{c.name, fmt.Sprintf("%s is missing", strings.Fields(c.args)[n])}
+	}
+	return run(operands)
+}
+
+func (c *command) takes() string {
+	if c.operands == 0 {
+		return "no arguments"
+	}
+	return strings.Join(strings.Fields(c.args)[:c.operands], " ") + " and flags"
+}
+
+// parse parses flags that may stand before, between and after the other arguments; all after "--" are arguments.
+func parse(f *flag.FlagSet, args []string) (operands []string, err error) {
+	for {
+		if err := f.Parse(args); err != nil {
+			return nil, err
+		}
+		rest := f.Args()
+		if used := len(args) - len(rest); used > 0 && args[used-1] == "--" {
+			return append(operands, rest...), nil
+		}
+		if len(rest) == 0 {
+			return operands, nil
+		}
+		operands, args = append(operands, rest[0]), rest[1:]
+	}
+}
+
+// help explains the command of these words, or lists those that begin with them.
+func (a *app) help(words []string) error {
+	if c, rest := find(words); c != nil && len(rest) == 0 {
+		c.explain(a)
+		return nil
+	}
+	switch {
+	case len(words) == 0:
+		fmt.Fprint(a.out, "flott looks at the checkpoints and savepoints of Flott's jobs.\n\n")
+	case len(words) > 1 || !isGroup(words[0]):
+		return &usageError{"", fmt.Sprintf("there is no command %q: %s", strings.Join(words, " "), validWords(""))}
+	}
+	fmt.Fprint(a.out, "Commands:\n")
+	w := tabwriter.NewWriter(a.out, 0, 0, 3, ' ', 0)
+	for _, c := range commands() {
+		if len(words) == 0 || strings.HasPrefix(c.name, words[0]+" ") {
+			fmt.Fprintf(w, "  flott %s\t%s\n", strings.TrimSpace(c.name+" "+c.args), c.summary)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprint(a.out, "\nflott help COMMAND explains a command, with an example.\n")
+	return nil
+}
+
+// explain writes the command's help.
+func (c *command) explain(a *app) {
+	f, _ := c.flags(a)
+	fmt.Fprintf(a.out, "flott %s: %s\n\nUsage:\n  flott %s\n", c.name, c.summary, strings.TrimSpace(c.name+" "+c.args))
+	if c.details != "" {
+		fmt.Fprintf(a.out, "\n%s\n", c.details)
+	}
+	flags := 0
+	f.VisitAll(func(*flag.Flag) { flags++ })
+	if flags > 0 {
+		fmt.Fprint(a.out, "\nFlags:\n")
+		f.SetOutput(a.out)
+		f.PrintDefaults()
+	}
+	fmt.Fprint(a.out, "\nExample:\n")
+	for line := range strings.Lines(c.example) {
+		fmt.Fprintf(a.out, "  %s\n", strings.TrimRight(line, "\n"))
+	}
+}

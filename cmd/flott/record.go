@@ -1,0 +1,129 @@
+package main
+
+import (
+	"bufio"
+	"encoding/csv"
+	"encoding/json"
+	"encoding/json/jsontext"
+	"io"
+
+	"github.com/flott-dev/flott/checkpoint"
+	"github.com/flott-dev/flott/statebackend"
+)
+
+// record is a row of a dump. All but the name of the state is JSON; what the state does not have is empty.
+type record struct {
+	state                               string
+	key, namespace, mapKey, value, time []byte
+}
+
+// fill makes the record of a row, in the memory of the one before.
+func (r *record) fill(t *statebackend.TableInfo, row *statebackend.Row) (err error) {
+	r.state = t.Name
+	if r.key, err = checkpoint.AppendKeyJSON(r.key[:0], t.Key, row.Key); err != nil {
+		return err
+	}
+	r.namespace, r.mapKey, r.value, r.time = r.namespace[:0], r.mapKey[:0], r.value[:0], r.time[:0]
+	if t.Namespace != nil {
+		if r.namespace, err = checkpoint.AppendKeyJSON(r.namespace, t.Namespace, row.Namespace); err != nil {
+			return err
+		}
+	}
+	if t.MapKey != nil {
+		if r.mapKey, err = checkpoint.AppendKeyJSON(r.mapKey, t.MapKey, row.MapKey); err != nil {
+			return err
+		}
+	}
+	if t.TTL != nil {
+		r.time = append(append(append(r.time, '"'), instant(row.At)...), '"')
+	}
+	if t.Value != nil || len(row.Value) > 0 {
+		r.value, err = valueJSON(r.value, t.Value, row.Value)
+	}
+	return err
+}
+
+// recorder writes records in a format.
+type recorder interface {
+	write(r *record) error
+	// end writes what is left.
+	end() error
+}
+
+// newRecorder gives the recorder of a format.
+func newRecorder(format string, w *bufio.Writer) (recorder, bool) {
+	switch format {
+	case "jsonl":
+		return &jsonLines{w: w}, true
+	case "csv":
+		return &csvLines{w: csv.NewWriter(w)}, true
+	}
+	return nil, false
+}
+
+// jsonLines writes a JSON object a line.
+type jsonLines struct {
+	w    io.Writer
+	line []byte
+}
+
+func (j *jsonLines) write(r *record) error {
+	b := append(j.line[:0], `{"state":`...)
+	b, _ = jsontext.AppendQuote(b, r.state) // what is no UTF-8 becomes the replacement character
+	for _, field := range []struct {
+		name  string
+		value []byte
+	}{{"key", r.key}, {"namespace", r.namespace}, {"mapKey", r.mapKey}, {"value", r.value}, {"time", r.time}} {
+		if len(field.value) > 0 {
+			b = append(append(append(append(b, `,"`...), field.name...), `":`...), field.value...)
+		}
+	}
+	j.line = append(b, "}\n"...)
+	_, err := j.w.Write(j.line)
+	return err
+}
+
+func (j *jsonLines) end() error { return nil }
+
+// csvLines writes CSV with a header, also if there are no rows. Texts stand as they are, all else as JSON.
+type csvLines struct {
+	w     *csv.Writer
+	begun bool
+}
+
+func (c *csvLines) header() error {
+	if c.begun {
+		return nil
+	}
+	c.begun = true
+	return c.w.Write([]string{"state", "key", "namespace", "mapKey", "value", "time"})
+}
+
+func (c *csvLines) write(r *record) error {
+	err := c.header()
+	cells := []string{r.state}
+	for _, field := range [][]byte{r.key, r.namespace, r.mapKey, r.value, r.time} {
+		cells = append(cells, cell(field))
+	}
+	if err == nil {
+		err = c.w.Write(cells)
+	}
+	return err
+}
+
+func (c *csvLines) end() error {
+	err := c.header()
+	c.w.Flush()
+	if err == nil {
+		err = c.w.Error()
+	}
+	return err
+}
+
+func cell(field []byte) string {
+	var text string
+	if len(field) > 0 && field[0] == '"' && json.Unmarshal(field, &text) == nil {
+		return text
+	}
+	return string(field)
+}
