@@ -24,7 +24,6 @@ const (
 // Pages, their addresses and what is known of them lie apart, so that a snapshot copies the first and an update reads
 // only the addresses.
 type directory struct {
-	guard
 	ledger  *ledger
 	dir     []unsafe.Pointer // page by the high 64-shift bits of the hash; at least 2, so that the shift is below 64
 	ids     []uint32         // the page's number, beside dir
@@ -33,6 +32,7 @@ type directory struct {
 	perPage int     // entries
 	bytes   uintptr // of a page
 	n       int     // entries
+	guard           // last: what lookups read lies together
 }
 
 // page is what is known of a page. Its entries have equal high bits, depth of them.

@@ -493,9 +493,9 @@ func testFrozenRows[K comparable](t *testing.T, seed uint64, keys int, key func(
 	d := newDriver(t, seed, keys, 1, key)
 	var open []*snapshot
 	snapshots, refilled := 0, 0
-	for i := range 300 {
+	for i := range 160 {
 		d.steps()
-		if len(open) < 3 && d.r.IntN(10) == 0 {
+		if len(open) < 3 && d.r.IntN(6) == 0 {
 			open = append(open, d.freeze())
 			snapshots++
 		}
@@ -505,7 +505,7 @@ func testFrozenRows[K comparable](t *testing.T, seed uint64, keys int, key func(
 				open = slices.Delete(open, n, n+1)
 			}
 		}
-		if i%100 == 99 {
+		if i%80 == 79 {
 			d.refill()
 			refilled++
 		}
@@ -520,7 +520,7 @@ func testFrozenRows[K comparable](t *testing.T, seed uint64, keys int, key func(
 	}
 	d.run(d.key1(0)) // sees what was released
 	d.checkClosed()
-	if snapshots < 10 || refilled < 3 {
+	if snapshots < 10 || refilled < 2 {
 		t.Errorf("only %d snapshots, %d restores", snapshots, refilled)
 	}
 }
@@ -658,10 +658,10 @@ func TestWriterReadsWhileTheStoreIsUsed(t *testing.T) {
 
 func testWriter[K comparable](t *testing.T, seed uint64, keys int, key func(n int) K) {
 	d := newDriver(t, seed, keys, 1, key)
-	for range 60 {
+	for range 40 {
 		d.steps()
 	}
-	for range 8 {
+	for range 5 {
 		f, err := d.store.Freeze()
 		ok(t, err)
 		want := d.want()

@@ -6,7 +6,6 @@ import "unsafe"
 // rows are used again. The last places of a page hold a bitmap of the rows in use instead of rows. A page must be touched
 // before rows are made, changed, dropped or hidden in it; make and drop do it.
 type slab struct {
-	guard
 	ledger *ledger
 	pages  []unsafe.Pointer
 	size   uintptr
@@ -17,6 +16,7 @@ type slab struct {
 	next   uint32  // numbers ever given
 	free   uint32  // first of the chain of freed rows, plus one; it goes through their first 4 bytes
 	live   int
+	guard  // last: what lookups read lies together
 }
 
 // maxRows keeps row numbers plus one in 32 bits.
