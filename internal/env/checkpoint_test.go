@@ -277,6 +277,9 @@ func TestSavepointOfAJobWithoutCheckpoints(t *testing.T) {
 			return element.Map(typ, typ, func(x int64) int64 { seen++; return x })
 		}, graph.Edge{From: src})
 		x := start(t, e)
+		if _, err := x.TakeSavepoint(t.Context(), t.TempDir(), false, false); err != nil {
+			t.Errorf("asked for before the tasks ran: %v", err)
+		}
 		time.Sleep(20 * time.Millisecond)
 		at, err := x.TakeSavepoint(t.Context(), t.TempDir(), false, false)
 		if err != nil {

@@ -60,7 +60,8 @@ type Keeper struct {
 	run     *attemptRun // nil: no tasks run
 	waiting func(control.Restore)
 	asked   map[int64]func(control.Ended)
-	number  int64 // of the last request
+	number  int64    // of the last request
+	early   []func() // requests that wait for the tasks to run
 	ended   bool
 
 	mu    sync.Mutex
@@ -328,6 +329,14 @@ func (k *Keeper) takeFinal() {
 	})
 }
 
+// askEarly makes the requests that wait.
+func (k *Keeper) askEarly() {
+	for _, ask := range k.early {
+		ask()
+	}
+	k.early = nil
+}
+
 // ask makes a request; answer is called on the keeper's thread. It gives the request's number.
 func (k *Keeper) ask(t control.Trigger, answer func(control.Ended)) int64 {
 	k.number++
@@ -351,12 +360,19 @@ func (k *Keeper) answer(e control.Ended) {
 // errEnded is the answer to requests that come too late.
 var errEnded = errors.New("the job has ended")
 
-// Savepoint takes a savepoint into a new folder under dir and returns that folder.
+// Savepoint takes a savepoint into a new folder under dir, once the tasks run, and returns that folder.
 // done is closed when nobody runs the keeper any more.
 func (k *Keeper) Savepoint(ctx context.Context, dir string, kind control.SnapshotKind, done <-chan struct{}) (string, error) {
 	answers := make(chan control.Ended, 1)
 	k.post(func() {
-		k.ask(control.Trigger{Kind: kind, Target: dir, Full: true}, func(e control.Ended) { answers <- e })
+		ask := func() {
+			k.ask(control.Trigger{Kind: kind, Target: dir, Full: true}, func(e control.Ended) { answers <- e })
+		}
+		if k.run == nil && !k.ended {
+			k.early = append(k.early, ask)
+			return
+		}
+		ask()
 	})
 	select {
 	case e := <-answers:

@@ -54,6 +54,7 @@ func (k *Keeper) started(r *attemptRun, a *taskmanager.Attempt) {
 			k.step(control.TaskChanged{Task: control.TaskRef{TaskID: id, Attempt: a.Number}, State: control.TaskRunning})
 		}
 		k.step(control.StartScheduler{})
+		k.askEarly()
 		k.takeFinal()
 	})
 }
@@ -72,6 +73,7 @@ func (k *Keeper) taskEnded(number int, e taskmanager.Ended) {
 func (k *Keeper) End(end control.JobEnd) {
 	k.post(func() {
 		k.run = nil
+		k.askEarly() // they are refused
 		if k.opt.Last != "" && !k.opt.Config.Retention.Keeps(end) {
 			// If it can't be written, a later process does again what comes after the last checkpoint: no more than after a crash.
 			_ = WriteLast(k.opt.FS, k.opt.Last, Over)
