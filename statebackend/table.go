@@ -13,8 +13,9 @@ type Lookahead struct {
 
 // Table is the state of one value per key (and namespace). Calls with an index mean a key of the store's current run.
 //
-// Addresses of slots are valid until the next call of a method of the same table other than Find, and until BeginRun; the
-// Lookahead's until it is empty. Values of Fixed layout may be read and written through them by whoever got them.
+// Addresses of slots are valid until the next call of a method of the same table other than Find, and until BeginRun or
+// Freeze; the Lookahead's until it is empty. Values of Fixed layout may be read and written through them by whoever got
+// them, but through those of Find they may only be read.
 type Table interface {
 	// Spec is the declaration of the table. It must not be changed.
 	Spec() *TableSpec
@@ -26,8 +27,8 @@ type Table interface {
 	// With a TTL it counts as a write, and an expired value is fresh. Only for Fixed layout. An error leaves some keys
 	// inserted; the task fails with it.
 	Slots(from, to int, out []unsafe.Pointer, fresh []bool) error
-	// Find gives the address of the slot of key i, or nil if the key has no value or an expired one. It may fill the
-	// Lookahead. Only for Fixed layout. With a TTL it counts as a read.
+	// Find gives the address of the slot of key i, for reading, or nil if the key has no value or an expired one. It may
+	// fill the Lookahead. Only for Fixed layout. With a TTL it counts as a read.
 	Find(i int) unsafe.Pointer
 	// Lookahead gives the table's lookahead, the same one at every call.
 	Lookahead() *Lookahead

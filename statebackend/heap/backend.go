@@ -7,6 +7,10 @@
 // Two kinds of tables carry everything: wordIndex keeps keys of up to 8 bytes and small values in its pages; rowIndex
 // keeps anything else (text and wide keys, namespaces, lists, maps) as rows of a slab that never move, found by a paged
 // index of tags. Strings, encoded values, list blocks and text keys lie in arenas.
+//
+// A snapshot takes hold of pages (shadow), not of entries: Freeze copies the list of pages, and whoever first wants to
+// change or read a page afterwards takes it by an atomic state. The goroutine that reads the rows never waits for the
+// subtask's nor the other way round, but for the microseconds of packing one page.
 package heap
 
 import (

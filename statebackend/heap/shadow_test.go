@@ -220,3 +220,52 @@ func TestSnapshotsOutliveTheStore(t *testing.T) {
 		t.Errorf("%d bytes are held after the release", k.memory.held)
 	}
 }
+
+// TestSnapshotsHoldTheValuesOfTheBarrier is trap B024: values are changed behind pointers and through addresses of slots
+// after the snapshot was taken and before it is read.
+func TestSnapshotsHoldTheValuesOfTheBarrier(t *testing.T) {
+	type counter struct{ N *int64 }
+	k := newKit[int64](t)
+	pointed, err := k.store.Table(statebackend.TableSpec{Name: "pointed", Value: handle[counter](t)})
+	ok(t, err)
+	plain, err := k.store.Table(statebackend.TableSpec{Name: "plain", Value: handle[int64](t)})
+	ok(t, err)
+	keys := make([]int64, 1000)
+	for i := range keys {
+		keys[i] = int64(i)
+	}
+	n := int64(7)
+	v := counter{&n}
+	slots, fresh := make([]unsafe.Pointer, len(keys)), make([]bool, len(keys))
+	update := func() {
+		k.run(keys...)
+		for i := range keys {
+			ok(t, pointed.Save(i, unsafe.Pointer(&v)))
+		}
+		ok(t, plain.Slots(0, len(keys), slots, fresh))
+		for _, p := range slots {
+			*(*int64)(p) += n
+		}
+	}
+	update()
+	f, err := k.store.Freeze()
+	ok(t, err)
+	for range 20 {
+		n++
+		update()
+	}
+	got := readAll(t, f)
+	for _, name := range got.names {
+		rows := got.tables[name].rows
+		if len(rows) != len(keys) {
+			t.Errorf("%s: %d rows", name, len(rows))
+		}
+		for _, r := range rows {
+			if last := r.Value[len(r.Value)-8:]; string(last) != "\x07\x00\x00\x00\x00\x00\x00\x00" {
+				t.Fatalf("%s: key %x holds %x, not 7", name, r.Key, r.Value)
+			}
+		}
+	}
+	k.run(0)
+	k.checkClosed()
+}
