@@ -52,7 +52,7 @@ func decodeChannel(b []byte) (c channel, err error) {
 		return channel{}, fmt.Errorf("decode the event time of a channel: %w", errItem)
 	}
 	c.Millis = int64(binary.LittleEndian.Uint64(b))
-	c.Watermark = watermark(c.Millis)
+	c.Watermark = eventTime(c.Millis)
 	c.Idle, c.Behind = b[8]&channelIdle != 0, b[8]&channelBehind != 0
 	return c, nil
 }

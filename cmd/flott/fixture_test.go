@@ -6,6 +6,7 @@ import (
 	"iter"
 	"math"
 	"path"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -191,4 +192,41 @@ func takeAll(t *testing.T) {
 	if err := f.fs.MkdirAll("empty/chk-1"); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// many takes a savepoint with more rows than the output's buffer holds.
+func many(t *testing.T) (folder string) {
+	t.Helper()
+	f := &fixture{t: t, fs: vfs.OS{}, seed: 77}
+	folder = path.Join(filepath.ToSlash(t.TempDir()), "savepoint-many-1")
+	if err := checkpoint.BeginSnapshot(f.fs, folder); err != nil {
+		t.Fatal(err)
+	}
+	var rows []statebackend.Row
+	for i := range 20_000 {
+		rows = append(rows, f.row(fmt.Sprintf("key %d", i), statebackend.Row{Value: le(int64(i))}))
+	}
+	all, err := keygroup.RangeOfSubtask(groups, 1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info := statebackend.TableInfo{Name: "n", Kind: "value", Key: f.schema("string"), Value: f.schema("int64")}
+	w := &checkpoint.Writer{FS: f.fs, Folder: folder}
+	o := checkpoint.Operator{ID: fmt.Sprintf("%032x", 1), UID: "many", Name: "Many", Parallelism: 1, MaxParallelism: groups}
+	p, err := w.Write(t.Context(), o.ID, 0, 0, groups-1, &checkpoint.State{Tables: []statebackend.FrozenTable{f.table(info, all, rows...)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Parts = []*checkpoint.Part{p}
+	s, err := checkpoint.OpenStorage(f.fs, path.Dir(folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Complete(&checkpoint.Manifest{
+		Folder: folder, ID: 1, Kind: checkpoint.Savepoint, JobID: "job", JobName: "many", HashSeed: f.seed, Operators: []checkpoint.Operator{o},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return folder
 }

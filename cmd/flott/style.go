@@ -77,8 +77,8 @@ func instant(ms int64) string {
 	return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z07:00")
 }
 
-// watermark is the event time of a channel: an instant, "none" before the first watermark, "end" after the last.
-func watermark(ms int64) string {
+// eventTime is the event time of a channel: an instant, "none" before the first watermark, "end" after the last.
+func eventTime(ms int64) string {
 	switch ms {
 	case math.MinInt64:
 		return "none"
