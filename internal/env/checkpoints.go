@@ -55,6 +55,7 @@ type Checkpoints struct {
 	Savepoint         string // to start from; "": none
 	AllowNonRestored  bool   // state of the savepoint that the program has no operator for is dropped
 	Recovery          string // the folder in which a killed program finds its state; "": it begins afresh
+	FS                vfs.FS // where these folders are; nil: on the machine's disks
 }
 
 // DefaultCheckpoints are the settings of a job that sets nothing.
@@ -88,6 +89,14 @@ func (c *Checkpoints) config() (control.CheckpointConfig, error) {
 	return out, nil
 }
 
+// disk is where folders are.
+func (c *Checkpoints) disk() vfs.FS {
+	if c.FS != nil {
+		return c.FS
+	}
+	return vfs.OS{}
+}
+
 // keeping is how a job keeps its snapshots; release ends it if the job is not started.
 type keeping struct {
 	opt     *jobmanager.CheckpointOptions // nil: it takes none
@@ -109,19 +118,19 @@ func (e *Env) keeping(jg *plan.JobGraph, id, name string) (k keeping, err error)
 	if err != nil {
 		return k, err
 	}
-	k.opt = &jobmanager.CheckpointOptions{Config: cfg, SavepointFS: vfs.OS{}}
+	k.opt = &jobmanager.CheckpointOptions{Config: cfg, FS: c.disk(), SavepointFS: c.disk()}
 	switch {
 	case c.Recovery != "":
 		err = e.recover(&k, name)
 	case c.Dir != "":
 		var dir string
 		dir, err = slashed(c.Dir)
-		k.opt.FS, k.opt.Dir = vfs.OS{}, path.Join(dir, id)
+		k.opt.Dir = path.Join(dir, id)
 	default:
 		k.opt.FS, k.opt.Dir = vfs.NewMem(), "/checkpoints"
 	}
 	if err == nil && c.Savepoint != "" && len(k.opt.Completed) == 0 {
-		err = k.fromSavepoint(c.Savepoint)
+		err = k.fromSavepoint(c.disk(), c.Savepoint)
 	}
 	if n := len(k.opt.Completed); err == nil && n > 0 {
 		err = e.fit(jg, k.opt.Completed[n-1].Manifest)
@@ -134,16 +143,16 @@ func (e *Env) keeping(jg *plan.JobGraph, id, name string) (k keeping, err error)
 }
 
 // fromSavepoint has the job start from a savepoint, or from a checkpoint that was retained.
-func (k *keeping) fromSavepoint(at string) error {
+func (k *keeping) fromSavepoint(disk vfs.FS, at string) error {
 	dir, err := slashed(at)
 	if err != nil {
 		return err
 	}
-	m, err := checkpoint.Load(vfs.OS{}, dir)
+	m, err := checkpoint.Load(disk, dir)
 	if err != nil {
 		return fmt.Errorf("start from savepoint %s: %w", at, err)
 	}
-	k.opt.Completed = []jobmanager.Snapshot{{FS: vfs.OS{}, Manifest: m, Foreign: true}}
+	k.opt.Completed = []jobmanager.Snapshot{{FS: disk, Manifest: m, Foreign: true}}
 	return nil
 }
 

@@ -23,43 +23,47 @@ func (e *Env) recover(k *keeping, name string) error {
 	}
 	e.recoveries++
 	dir = path.Join(dir, fmt.Sprintf("job-%d-%s", e.recoveries, url.PathEscape(name)))
-	if err := (vfs.OS{}).MkdirAll(dir); err != nil {
-		return fmt.Errorf("recover job %q: %w", name, err)
+	k.opt.Dir, k.opt.Last = path.Join(dir, "checkpoints"), path.Join(dir, "last")
+	err = k.opt.FS.MkdirAll(dir)
+	if err == nil && e.Settings.Checkpoints.FS == nil { // another file system is this process's own
+		var unlock func()
+		if unlock, err = lock(path.Join(dir, "lock")); err == nil {
+			k.release, k.opt.Released = unlock, unlock
+		}
 	}
-	unlock, err := lock(path.Join(dir, "lock"))
+	if err == nil {
+		err = k.findLast()
+	}
 	if err != nil {
 		return fmt.Errorf("recover job %q: %w", name, err)
 	}
-	k.release = unlock
-	k.opt.Released = unlock
-	k.opt.FS, k.opt.Dir, k.opt.Last = vfs.OS{}, path.Join(dir, "checkpoints"), path.Join(dir, "last")
+	return nil
+}
+
+// findLast finds what an earlier process has left, and removes its litter.
+func (k *keeping) findLast() error {
 	last, err := lastWord(k.opt)
 	if err != nil {
-		return fmt.Errorf("recover job %q: %w", name, err)
+		return err
 	}
 	storage, err := checkpoint.OpenStorage(k.opt.FS, k.opt.Dir)
 	if err != nil {
-		return fmt.Errorf("recover job %q: %w", name, err)
+		return err
 	}
 	found, err := storage.List()
 	if err != nil {
-		return fmt.Errorf("recover job %q: %w", name, err)
+		return err
 	}
 	for i := range found {
 		if found[i].Err != nil {
-			return fmt.Errorf("recover job %q: checkpoint %d can't be read; move its folder away to go on from an older one, or to begin afresh: %w", name, found[i].ID, found[i].Err)
+			return fmt.Errorf("checkpoint %d can't be read; move its folder away to go on from an older one, or to begin afresh: %w", found[i].ID, found[i].Err)
 		}
 		k.opt.Completed = append(k.opt.Completed, jobmanager.Snapshot{FS: k.opt.FS, Manifest: found[i].Manifest})
 	}
-	if err := storage.Sweep(); err != nil {
-		return fmt.Errorf("recover job %q: %w", name, err)
+	if err := storage.Sweep(); err != nil || last == "" {
+		return err
 	}
-	if last != "" {
-		if err := k.recoverSavepoint(last); err != nil {
-			return fmt.Errorf("recover job %q: %w", name, err)
-		}
-	}
-	return nil
+	return k.recoverSavepoint(last)
 }
 
 // lastWord is the folder of the savepoint that an earlier process took last, "" if it took none. If the job is over, what is
@@ -85,12 +89,12 @@ func lastWord(opt *jobmanager.CheckpointOptions) (string, error) {
 // recoverSavepoint has the job go on from a savepoint if it is newer than all checkpoints: sinks have committed what it
 // covers.
 func (k *keeping) recoverSavepoint(folder string) error {
-	m, err := checkpoint.Load(vfs.OS{}, folder)
+	m, err := checkpoint.Load(k.opt.SavepointFS, folder)
 	if err != nil {
 		return fmt.Errorf("sinks have committed what is in the job's last savepoint, so that it can only go on from there: put it back, or remove the file %s to go on from the last checkpoint and have results twice: %w", k.opt.Last, err)
 	}
 	if n := len(k.opt.Completed); n == 0 || k.opt.Completed[n-1].Manifest.ID < m.ID {
-		k.opt.Completed = append(k.opt.Completed, jobmanager.Snapshot{FS: vfs.OS{}, Manifest: m})
+		k.opt.Completed = append(k.opt.Completed, jobmanager.Snapshot{FS: k.opt.SavepointFS, Manifest: m})
 	}
 	return nil
 }
