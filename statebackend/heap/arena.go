@@ -151,11 +151,8 @@ func (a *arena) addChunk(size int, single bool) (uint32, error) {
 }
 
 func (a *arena) dropChunk(no uint32) {
-	c := &a.chunks[no]
-	if open := a.ledger.store.open; c.frozen > 0 && len(open) > 0 {
-		a.ledger.held -= int64(c.size)
-		a.ledger.store.held -= int64(c.size)
-		open[len(open)-1].holdUntilRelease(int64(c.size))
+	if c := &a.chunks[no]; c.frozen > 0 {
+		a.ledger.leave(int64(c.size))
 	} else {
 		a.ledger.release(int64(c.size))
 	}

@@ -22,8 +22,8 @@ type frozen struct {
 	held     atomic.Int64 // bytes that are kept for the snapshot
 	released atomic.Bool
 
-	mu    sync.Mutex
-	spare int64 // bytes of held that go only at Release: chunks of arenas
+	mu     sync.Mutex
+	chunks int64 // bytes of held that go at Release only: chunks of arenas
 }
 
 // Freeze implements statebackend.Store.
@@ -79,8 +79,8 @@ func (f *frozen) Release() {
 	}
 	f.mu.Lock()
 	f.released.Store(true)
-	n := f.spare
-	f.spare = 0
+	n := f.chunks
+	f.chunks = 0
 	f.mu.Unlock()
 	f.release(n)
 }
@@ -104,16 +104,16 @@ func (f *frozen) release(n int64) {
 	}
 }
 
-// holdUntilRelease makes n bytes of the store the snapshot's, to its very end.
-func (f *frozen) holdUntilRelease(n int64) {
+// keep makes n bytes of the store the snapshot's until it is released; false if it is.
+func (f *frozen) keep(n int64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.held.Add(n)
 	if f.released.Load() {
-		f.release(n)
-		return
+		return false
 	}
-	f.spare += n
+	f.held.Add(n)
+	f.chunks += n
+	return true
 }
 
 // reap forgets the snapshots that have been released.

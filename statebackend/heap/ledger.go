@@ -44,6 +44,18 @@ func (l *ledger) transfer(f *frozen, n int64) {
 	f.held.Add(n)
 }
 
+// leave leaves n reserved bytes to an open snapshot, to its very end; if there is none it gives them back.
+func (l *ledger) leave(n int64) {
+	for i := len(l.store.open) - 1; i >= 0; i-- {
+		if f := l.store.open[i]; f.keep(n) {
+			l.held -= n
+			l.store.held -= n
+			return
+		}
+	}
+	l.release(n)
+}
+
 // release gives back n reserved bytes.
 func (l *ledger) release(n int64) {
 	l.held -= n
