@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/flott-dev/flott/connector"
 	"github.com/flott-dev/flott/connector/file/filetest"
@@ -210,5 +211,23 @@ func TestChangedSettingsGoOnWithOldFiles(t *testing.T) {
 	got, files, hidden := contents(t, m, "out")
 	if slices.Sort(got); !slices.Equal(got, []string{"a", "b"}) || !slices.Equal(files, []string{"out/log-0-1.txt.gz", "out/part-0-0"}) || len(hidden) > 0 {
 		t.Errorf("%q in %q, left over: %q", got, files, hidden)
+	}
+}
+
+func TestFilesGrowOldAcrossRestores(t *testing.T) {
+	for name, sink := range map[string]*filesink.Sink[string]{
+		"age":        lines().InactivityInterval(0),
+		"inactivity": lines().RolloverInterval(0),
+	} {
+		m := vfs.NewMem()
+		h := byHand(t, m, sink)
+		h.write(time.Hour, "a")
+		h = h.restore(0, 1, own(h.checkpoint(time.Hour+30*time.Second)))
+		h.checkpoint(time.Hour + 59*time.Second)
+		want(t, visible(t, m))
+		h.checkpoint(time.Hour + 60*time.Second)
+		if got := visible(t, m); len(got) != 1 {
+			t.Errorf("%s: %q", name, got)
+		}
 	}
 }

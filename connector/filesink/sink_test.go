@@ -151,6 +151,7 @@ func TestFilesRollBySizeAgeAndInactivity(t *testing.T) {
 		files []string
 	}{
 		{"size", lines().MaxPartSize(3).RolloverInterval(0).InactivityInterval(0), []string{"part-0-0: a b", "part-0-1: c d", "part-0-2: e f"}},
+		{"size that is just reached", lines().MaxPartSize(4).RolloverInterval(0).InactivityInterval(0), []string{"part-0-0: a b c", "part-0-1: d e f"}},
 		{"age", lines().MaxPartSize(0).RolloverInterval(50 * time.Second), []string{"part-0-0: a b c", "part-0-1: d e f"}},
 		{"inactivity", lines().RolloverInterval(0).InactivityInterval(20 * time.Second), []string{"part-0-0: a b", "part-0-1: c d", "part-0-2: e", "part-0-3: f"}},
 		{"nothing", lines().MaxPartSize(0).RolloverInterval(0).InactivityInterval(0), []string{"part-0-0: a b c d e f"}},
@@ -313,6 +314,11 @@ func TestCommitsMayBeRepeated(t *testing.T) {
 		t.Errorf("a file that disappears: %v", err)
 	}
 	h.ok(h.commit(travelled(t, cs)))
+	h.ok(vfs.WriteFile(m, "out/part-0-0", []byte("another"))) // or put something else in its place
+	if err := h.commit(cs); err == nil || !strings.Contains(err.Error(), "disappeared") {
+		t.Errorf("a file that became another: %v", err)
+	}
+	h.ok(h.commit(travelled(t, cs)))
 	if h.ctx.Counts["partFilesMissing"] != 1 {
 		t.Errorf("counts: %v", h.ctx.Counts)
 	}
@@ -435,6 +441,19 @@ func TestOldBucketsAreForgotten(t *testing.T) {
 			t.Fatalf("the state of bucket %d has %d bytes, not %d", i, len(state), size)
 		}
 	}
+}
+
+func TestBucketsThatOthersClearAwayAreMadeAgain(t *testing.T) {
+	m := vfs.NewMem()
+	h := byHand(t, m, lines().BucketBy(func(x string) string { return x }).RollOnCheckpoint())
+	h.write(0, "a")
+	for range 3 {
+		h.checkpoint(0)
+	}
+	h.ok(vfs.RemoveAll(m, "out/a"))
+	h.write(0, "a")
+	h.checkpoint(0)
+	want(t, visible(t, m), "a/part-0-1: a")
 }
 
 func TestFilesOfTheMachineAreWritten(t *testing.T) {
