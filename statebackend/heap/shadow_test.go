@@ -269,3 +269,55 @@ func TestSnapshotsHoldTheValuesOfTheBarrier(t *testing.T) {
 	k.run(0)
 	k.checkClosed()
 }
+
+// TestSweepsLeaveSnapshotsAlone lets state expire and be swept that a snapshot holds, with nothing else going on.
+func TestSweepsLeaveSnapshotsAlone(t *testing.T) {
+	t.Run("words", func(t *testing.T) { testSweep(t, func(n int) int64 { return int64(n) }) })
+	t.Run("rows", func(t *testing.T) { testSweep(t, func(n int) string { return fmt.Sprint(n) }) })
+}
+
+func testSweep[K comparable](t *testing.T, key func(int) K) {
+	k := newKit[K](t)
+	mk, err := serde.KeyOf[string]()
+	ok(t, err)
+	spec := statebackend.TableSpec{Name: "value", Value: handle[int64](t), TTL: &statebackend.TTL{Millis: 10}}
+	value, err := k.store.Table(spec)
+	ok(t, err)
+	spec.Name, spec.Value = "encoded", handle[[]string](t)
+	encoded, err := k.store.Table(spec)
+	ok(t, err)
+	spec.Name, spec.List = "list", true
+	list, err := k.store.List(spec)
+	ok(t, err)
+	spec.Name, spec.List, spec.MapKey = "map", false, mk
+	maps, err := k.store.Map(spec)
+	ok(t, err)
+	keys := make([]K, 3000)
+	for i := range keys {
+		keys[i] = key(i)
+	}
+	k.run(keys...)
+	for i := range keys {
+		n, v, name := int64(i), []string{fmt.Sprint(i)}, "entry"
+		ok(t, value.Save(i, unsafe.Pointer(&n)))
+		ok(t, encoded.Save(i, unsafe.Pointer(&v)))
+		ok(t, list.Append(i, unsafe.Pointer(&v)))
+		ok(t, maps.Save(i, unsafe.Pointer(&name), unsafe.Pointer(&v)))
+	}
+	want := freeze(t, k.store)
+	f, err := k.store.Freeze()
+	ok(t, err)
+	k.now = 100
+	for range 100 {
+		k.run(keys[:sweepEvery]...)
+	}
+	if value.Len()+encoded.Len()+list.Len()+maps.Len() != 0 {
+		t.Errorf("%d values, %d encoded, %d lists and %d entries were not swept", value.Len(), encoded.Len(), list.Len(), maps.Len())
+	}
+	got := readAll(t, f)
+	for _, name := range want.names {
+		sameRows(t, got.tables[name], want.tables[name])
+	}
+	k.run(keys[0])
+	k.checkClosed()
+}
