@@ -19,7 +19,7 @@ func (b broken) Write([]byte) (int, error) { return 0, b.err }
 
 func TestOutputThatFails(t *testing.T) {
 	t.Chdir(t.TempDir())
-	takeAll(t)
+	takeAll(t, false)
 	for _, c := range []struct {
 		err  error
 		want string
@@ -48,7 +48,7 @@ func TestLongOutputStopsWhenNobodyReads(t *testing.T) {
 
 func TestStorageThatFails(t *testing.T) {
 	t.Chdir(t.TempDir())
-	takeAll(t)
+	takeAll(t, false)
 	worn := errors.New("the disk is worn out")
 	for _, args := range []string{
 		"savepoint inspect savepoints/savepoint-001122-7",
@@ -126,7 +126,7 @@ func TestColoursAreForTerminalsThatWantThem(t *testing.T) {
 
 func TestColoursSurroundWhatIsSeenWithoutThem(t *testing.T) {
 	t.Chdir(t.TempDir())
-	takeAll(t)
+	takeAll(t, false)
 	harm(t, "cut", "checkpoints/job/chk-12/_metadata")
 	for _, args := range []string{"savepoint list .", "savepoint inspect savepoints/savepoint-001122-9", "savepoint verify savepoints/savepoint-001122-9"} {
 		plain := must(t, strings.Fields(args)...)
@@ -197,7 +197,7 @@ func TestLocations(t *testing.T) {
 
 func TestFoldersAreSearchedFourDeep(t *testing.T) {
 	t.Chdir(t.TempDir())
-	takeAll(t)
+	takeAll(t, false)
 	if err := os.MkdirAll("x/y/z", 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +215,7 @@ func TestFoldersAreSearchedFourDeep(t *testing.T) {
 // A checkpoint's folder that was renamed is not that checkpoint.
 func TestForeignCheckpointIsDamage(t *testing.T) {
 	t.Chdir(t.TempDir())
-	takeAll(t)
+	takeAll(t, false)
 	if err := os.Rename("checkpoints/job/chk-12", "checkpoints/job/chk-13"); err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +242,7 @@ func FuzzEngineItems(f *testing.F) {
 				t.Errorf("%x: %+v, then %+v, %v", b, c, again, err)
 			}
 		}
-		if p, err := decodePosition(b); err == nil && 2*len(p.Remaining) > len(b) {
+		if p, err := decodePosition(b); err == nil && 2*len(p.Stretches) > len(b) {
 			t.Errorf("%x: %+v", b, p)
 		}
 	})

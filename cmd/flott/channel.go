@@ -57,16 +57,17 @@ func decodeChannel(b []byte) (c channel, err error) {
 	return c, nil
 }
 
-// position is an item of the list "source/position": what a subtask of a source that counts had still to emit.
+// position is an item of the list "source/position": where a subtask of a source that counts was. What the two numbers of a
+// stretch mean is the source's own.
 type position struct {
 	Subtask     int        `json:"subtask"`
 	Parallelism int        `json:"parallelism"`
-	Remaining   [][2]int64 `json:"remaining"`
+	Stretches   [][2]int64 `json:"stretches"`
 }
 
 func decodePosition(b []byte) (p position, err error) {
 	b, err = uvarints(b, &p.Subtask, &p.Parallelism)
-	p.Remaining = [][2]int64{}
+	p.Stretches = [][2]int64{}
 	for err == nil && len(b) > 0 {
 		var stretch [2]int64
 		for i := range stretch {
@@ -76,7 +77,7 @@ func decodePosition(b []byte) (p position, err error) {
 			}
 			stretch[i], b = v, b[used:]
 		}
-		p.Remaining = append(p.Remaining, stretch)
+		p.Stretches = append(p.Stretches, stretch)
 	}
 	if err != nil {
 		return position{}, fmt.Errorf("decode the position of a source: %w", err)

@@ -22,6 +22,7 @@ type fixture struct {
 	t    *testing.T
 	fs   vfs.FS
 	seed uint64
+	tidy bool // for pages that people read: without what is there to be difficult
 }
 
 const groups = 4
@@ -89,13 +90,13 @@ func (f *fixture) alarm(subtask, parallelism int) *checkpoint.State {
 		f.table(statebackend.TableInfo{Name: "sum", Kind: "value", Key: key, Value: f.schema("int64"), TTL: &statebackend.TTL{Millis: 3_600_000}}, of,
 			f.row("ada", statebackend.Row{At: 1000, Value: le(7)}),
 			f.row("bob", statebackend.Row{At: 2500, Value: le(-3)}),
-			f.row("comma, \"quote\"", statebackend.Row{At: 86_400_000, Value: le(1 << 60)})),
+			f.row(f.name("comma, \"quote\""), statebackend.Row{At: 86_400_000, Value: le(1 << 60)})),
 		f.table(statebackend.TableInfo{
 			Name: "seen", Kind: "list", Key: key, Namespace: f.schema("struct{Start int64;End int64}"),
 			Value: f.schema("struct{Name string;At int64}"),
 		}, of,
 			f.row("ada", statebackend.Row{Namespace: minute, Value: append(text("x"), le(5)...)}),
-			f.row("ada", statebackend.Row{Namespace: minute, Value: append(text("y\nz"), le(6)...)})),
+			f.row("ada", statebackend.Row{Namespace: minute, Value: append(text(f.name("y\nz")), le(6)...)})),
 		f.table(statebackend.TableInfo{Name: "prices", Kind: "map", Key: key, MapKey: f.schema("string"), Value: f.schema("float64")}, of,
 			f.row("bob", statebackend.Row{MapKey: []byte("eggs"), Value: le(int64(math.Float64bits(1.5)))})),
 		f.table(statebackend.TableInfo{Name: "timers/event", Kind: "timers", Key: key, MapKey: f.schema("int64")}, of,
@@ -110,7 +111,18 @@ func (f *fixture) alarm(subtask, parallelism int) *checkpoint.State {
 		{Name: "rules", Mode: checkpoint.Broadcast, Schema: f.schema("[2]int16"), Items: [][]byte{{1, 0, 2, 0}}},
 		{Name: "opaque", Items: [][]byte{{byte(subtask), 0xff}}},
 	}
+	if f.tidy {
+		s.Lists = s.Lists[:2]
+	}
 	return s
+}
+
+// name is a difficult name, or a simple one.
+func (f *fixture) name(difficult string) string {
+	if f.tidy {
+		return "eve"
+	}
+	return difficult
 }
 
 // files is the state of a source with splits, numbers that of one that counts.
@@ -147,44 +159,62 @@ func (f *fixture) take(kind checkpoint.Kind, id int64, folder string, inline int
 		Time: 1_800_000_000_000 + 1000*id, HashSeed: f.seed,
 	}
 	w := &checkpoint.Writer{FS: f.fs, Folder: folder, InlineBytes: inline}
-	for i, o := range []struct {
-		name, uid   string
-		parallelism int
-		state       func(subtask, parallelism int) *checkpoint.State
-		enumerator  []byte
-	}{
-		{"Source: files", "files", 2, f.files, []byte("enumerator")},
-		{"Source: numbers", "numbers", 2, f.numbers, nil},
-		{"alarm", "alarm-uid", 2, f.alarm, nil},
-		{"Filter", "", 2, nil, nil},
-		{"Filter", "second", 2, nil, nil},
-		{"Sink: \x1b[31mred", "", 1, nil, nil},
-	} {
-		op := checkpoint.Operator{
-			ID: fmt.Sprintf("%032x", i+1), Name: o.name, UID: o.uid, Parallelism: o.parallelism, MaxParallelism: groups, Coordinator: o.enumerator,
-		}
-		for subtask := range o.parallelism {
-			first, last := keygroup.RangeOf(groups, o.parallelism, subtask)
-			if o.state == nil {
-				op.Parts = append(op.Parts, &checkpoint.Part{Subtask: subtask, Finished: subtask == 1, FirstGroup: first, LastGroup: last})
-				continue
-			}
-			p, err := w.Write(f.t.Context(), op.ID, subtask, first, last, o.state(subtask, o.parallelism))
-			if err != nil {
-				f.t.Fatal(err)
-			}
-			op.Parts = append(op.Parts, p)
-		}
-		m.Operators = append(m.Operators, op)
+	for i, o := range f.operators() {
+		m.Operators = append(m.Operators, f.write(w, i+1, o))
 	}
 	if _, err := s.Complete(m); err != nil {
 		f.t.Fatal(err)
 	}
 }
 
+// written is an operator of the job.
+type written struct {
+	name, uid   string
+	parallelism int
+	state       func(subtask, parallelism int) *checkpoint.State
+	enumerator  []byte
+}
+
+func (f *fixture) operators() []written {
+	all := []written{
+		{"Source: files", "files", 2, f.files, []byte("enumerator")},
+		{"Source: numbers", "numbers", 2, f.numbers, nil},
+		{"alarm", "alarm-uid", 2, f.alarm, nil},
+		{"Filter", "", 2, nil, nil},
+		{"Filter", "second", 2, nil, nil},
+		{"Sink: \x1b[31mred", "", 1, nil, nil},
+	}
+	if f.tidy {
+		return []written{all[0], all[2]}
+	}
+	return all
+}
+
+// write writes the parts of operator number n.
+func (f *fixture) write(w *checkpoint.Writer, n int, o written) checkpoint.Operator {
+	f.t.Helper()
+	op := checkpoint.Operator{
+		ID: fmt.Sprintf("%032x", n), Name: o.name, UID: o.uid, Parallelism: o.parallelism, MaxParallelism: groups, Coordinator: o.enumerator,
+	}
+	for subtask := range o.parallelism {
+		first, last := keygroup.RangeOf(groups, o.parallelism, subtask)
+		if o.state == nil {
+			op.Parts = append(op.Parts, &checkpoint.Part{Subtask: subtask, Finished: subtask == 1, FirstGroup: first, LastGroup: last})
+			continue
+		}
+		p, err := w.Write(f.t.Context(), op.ID, subtask, first, last, o.state(subtask, o.parallelism))
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		op.Parts = append(op.Parts, p)
+	}
+	return op
+}
+
 // takeAll makes what the scripts look at, in the working directory.
-func takeAll(t *testing.T) {
-	f := &fixture{t: t, fs: vfs.OS{}, seed: 77}
+func takeAll(t *testing.T, tidy bool) {
+	t.Helper()
+	f := &fixture{t: t, fs: vfs.OS{}, seed: 77, tidy: tidy}
 	f.take(checkpoint.Savepoint, 7, "savepoints/savepoint-001122-7", -1)
 	f.take(checkpoint.Savepoint, 9, "savepoints/savepoint-001122-9", 0)
 	f.take(checkpoint.Checkpoint, 3, "checkpoints/job/chk-3", -1)

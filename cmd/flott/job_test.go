@@ -105,11 +105,11 @@ func TestSavepointOfAJobIsShown(t *testing.T) {
 		return r.Operators[i]
 	}
 	numbers, counts := operator("numbers"), operator("tally")
-	if len(numbers.Positions) != 1 || len(numbers.Positions[0].Remaining) != 1 {
+	if len(numbers.Positions) != 1 || len(numbers.Positions[0].Stretches) != 1 {
 		t.Fatalf("positions %+v", numbers.Positions)
 	}
-	emitted := numbers.Positions[0].Remaining[0][0]
-	if emitted < 1000 || numbers.Positions[0].Remaining[0][1] != math.MaxInt64/4 {
+	emitted := numbers.Positions[0].Stretches[0][0]
+	if emitted < 1000 || numbers.Positions[0].Stretches[0][1] != math.MaxInt64/4 {
 		t.Errorf("still to emit: %+v", numbers.Positions)
 	}
 	if counts.Name != "Tally" || counts.Parallelism != 2 || counts.MaxParallelism != 128 {

@@ -91,18 +91,18 @@ func printPositions(w io.Writer, o *operatorReport) {
 		fmt.Fprintf(w, "  %s\n", s)
 	}
 	if len(o.Positions) > 0 {
-		fmt.Fprint(w, "  SUBTASK\tSTILL TO EMIT\n")
+		fmt.Fprint(w, "  SUBTASK\tPOSITION\n")
 	}
 	for _, p := range o.Positions {
-		left := "nothing"
-		if len(p.Remaining) > 0 {
-			left = strings.Join(stretches(p.Remaining), ", ")
+		left := "nothing left"
+		if len(p.Stretches) > 0 {
+			left = strings.Join(stretches(p.Stretches), ", ")
 		}
 		fmt.Fprintf(w, "  %d of %d\t%s\n", p.Subtask, p.Parallelism, left)
 	}
 }
 
-// stretches are the two numbers of each stretch; what they mean is the source's own.
+// stretches are the two numbers of each stretch.
 func stretches(all [][2]int64) []string {
 	out := make([]string, len(all))
 	for i, s := range all {

@@ -42,8 +42,8 @@ func TestScripts(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Chdir(t.TempDir())
-			takeAll(t)
-			got := replay(t, string(want))
+			takeAll(t, false)
+			got := replay(t, string(want), true)
 			if *rewrite {
 				if err := os.WriteFile(file, []byte(got), 0o666); err != nil {
 					t.Fatal(err)
@@ -55,8 +55,9 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// replay runs the commands of a script and gives the script as it should be.
-func replay(t *testing.T, script string) string {
+// replay runs the commands of a script and gives the script as it should be, with marks for all that is no output or as a
+// terminal shows it.
+func replay(t *testing.T, script string, marks bool) string {
 	t.Helper()
 	var b strings.Builder
 	for line := range strings.Lines(script) {
@@ -65,7 +66,7 @@ func replay(t *testing.T, script string) string {
 			b.WriteString(line)
 		case strings.HasPrefix(line, "$ "):
 			b.WriteString(line)
-			b.WriteString(step(t, words(line[2:])))
+			b.WriteString(step(t, words(line[2:]), marks))
 		}
 	}
 	return b.String()
@@ -85,13 +86,16 @@ func words(line string) []string {
 }
 
 // step runs a command and gives what stands below it.
-func step(t *testing.T, words []string) string {
+func step(t *testing.T, words []string, marks bool) string {
 	t.Helper()
 	if words[0] != "flott" {
 		harm(t, words[0], words[1])
 		return ""
 	}
 	stdout, stderr, code := call(words[1:]...)
+	if !marks {
+		return stdout + stderr
+	}
 	for line := range strings.Lines(stderr) {
 		stdout += "! " + line
 	}
