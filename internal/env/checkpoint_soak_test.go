@@ -112,6 +112,39 @@ func (p *plant) lay(b branch) {
 	p.streams = append(p.streams, branch{node: n, xs: b.xs})
 }
 
+// trailer emits one more element at the end.
+type trailer struct {
+	operator.Unary
+}
+
+func (o *trailer) Inputs() []operator.Input { return []operator.Input{o} }
+func (o *trailer) Push(r *frame.Run) error  { return o.Out.Push(r) }
+
+func (o *trailer) Mark(m frame.Mark) error {
+	if m.Kind == frame.End {
+		col := frame.NewColumn(o.In, 1)
+		frame.Add(col, int64(777), frame.NoTime)
+		r := col.Run()
+		if err := o.Out.Push(&r); err != nil {
+			return err
+		}
+	}
+	return o.Out.Mark(m)
+}
+
+// trail lets the subtasks of an operator emit one more element each, at the end.
+func (p *plant) trail(b branch) {
+	typ := p.typ
+	n := p.add(graph.Operator, "trailer", typ, func() operator.Operator {
+		return &trailer{operator.Unary{In: typ, Out: operator.NewOutput(typ)}}
+	}, p.edge(b, 0))
+	xs := slices.Clone(b.xs)
+	for range p.parallelism(n) {
+		xs = append(xs, 777)
+	}
+	p.streams = append(p.streams, branch{node: n, xs: xs})
+}
+
 // resumed is a source of a slice that goes on where a snapshot found it. It pauses now and then.
 type resumed struct {
 	out  operator.Output

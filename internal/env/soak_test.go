@@ -125,6 +125,7 @@ func growWith(t *testing.T, e *Env, seed uint64, kept bool) *plant {
 	}
 	for range map[bool]int{true: 1 + p.rng.IntN(2)}[kept] {
 		p.lay(p.pick())
+		p.trail(p.pick())
 	}
 	for i := range p.streams {
 		p.drainBranch(i)

@@ -57,7 +57,7 @@ func (t *Task) Trigger(b control.Barrier) func() error {
 		if c == nil || b.ID <= c.took {
 			return nil
 		}
-		if c.align != nil {
+		if c.align != nil && !c.ended {
 			return t.aligned(c.align.Trigger(b, t.d.Clock.Nanos()))
 		}
 		if c.halt != 0 { // a savepoint that stops the job is under way
@@ -223,6 +223,9 @@ func (t *Task) snapshotOne(i int, s *operator.Snapshot) error {
 	}
 	if i == 0 && len(t.inputs) > 0 {
 		s.Lists = append(s.Lists, t.channelStates())
+	}
+	if i == 0 && t.checkpoints.ended {
+		s.Lists = append(s.Lists, t.endedState())
 	}
 	return nil
 }

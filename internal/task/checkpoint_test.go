@@ -274,7 +274,62 @@ func TestTaskThatCommitsWaitsForTheLastCheckpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.wants("a barrier 1", "a snapshot 1", "took 1: a channels", "a end", "lingers", "a completed 1",
-		"a snapshot 2", "took 2: a channels", "a aborted 2", "a snapshot 3", "took 3: a channels", "a completed 3")
+		"a snapshot 2", "took 2: a channels ended", "a aborted 2", "a snapshot 3", "took 3: a channels ended", "a completed 3")
+}
+
+// A task whose operators had seen the end in the snapshot does not show it to them again: they could emit once more.
+func TestTaskThatHadEndedOnlyCommits(t *testing.T) {
+	var lists []checkpoint.List
+	b, _ := savers(t, 1, 1)
+	b.vertex.Nodes[0].Node.Out = nil
+	took := b.dep.Checkpoints.Took
+	b.dep.Checkpoints.Took = func(p *Part) { took(p); lists = p.States[0].Lists }
+	b.send(0, mark(frame.End))
+	err := b.run(
+		func() { b.mailbox.Post(b.task.Trigger(control.Barrier{ID: 2})) },
+		func() { b.mailbox.Post(b.task.Completed(2, control.Checkpoint)) },
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		parallelism, items int
+		ended              bool
+	}{{1, 1, true}, {2, 1, true}, {2, 2, false}} {
+		b, _ := savers(t, 1, 1)
+		b.vertex.Nodes[0].Node.Out = nil
+		b.dep.Subtask, b.vertex.Parallelism = 2, c.parallelism
+		of := slices.Clone(lists)
+		for i := range of {
+			if of[i].Name == "ended" { // the items of as many subtasks, all with the old parallelism
+				of[i].Items = [][]byte{{2, byte(c.items)}}
+			}
+		}
+		runtime := b.dep.Runtime
+		b.dep.Runtime = func(n *plan.ChainNode, scope *operator.Scope) *operator.Runtime {
+			rt := runtime(n, scope)
+			rt.Restored = &operator.Restored{Lists: of}
+			return rt
+		}
+		if c.items == 2 {
+			b.dep.Subtask = 0
+		}
+		out := b.edge(0, "", graph.Forward, 0, 1)[0]
+		b.send(0, mark(frame.End))
+		err := b.run(
+			func() { b.mailbox.Post(b.task.Trigger(control.Barrier{ID: 4})) },
+			func() { b.mailbox.Post(b.task.Completed(4, control.Checkpoint)) },
+		)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if saw := slices.Contains(b.log, "a end"); saw == c.ended || !slices.Contains(b.log, "a snapshot 4") {
+			t.Errorf("%+v: got %q", c, b.log)
+		}
+		if got := received(out); !slices.Contains(got, "end") {
+			t.Errorf("%+v: downstream got %v", c, got)
+		}
+	}
 }
 
 func TestCancelledTaskDoesNotWaitForTheLastCheckpoint(t *testing.T) {

@@ -1,6 +1,10 @@
 package task
 
 import (
+	"encoding/binary"
+	"errors"
+
+	"github.com/flott-dev/flott/checkpoint"
 	"github.com/flott-dev/flott/internal/exchange"
 	"github.com/flott-dev/flott/internal/frame"
 	"github.com/flott-dev/flott/internal/host"
@@ -71,13 +75,64 @@ func (t *Task) await(over func() bool) error {
 	}
 }
 
+// endedList is a list of the head operator in snapshots that were taken after the end of the input, which the operators
+// have seen then: docs/formats/snapshot.md describes its items.
+const endedList = "ended"
+
+func (t *Task) endedState() checkpoint.List {
+	item := binary.AppendUvarint(binary.AppendUvarint(nil, uint64(t.d.Subtask)), uint64(t.d.Vertex.Parallelism))
+	return checkpoint.List{Name: endedList, Mode: checkpoint.Union, Items: [][]byte{item}}
+}
+
+// hadEnded reports whether the operators had seen the end in the snapshot that they begin with. With another parallelism
+// those of all old subtasks must have.
+func (t *Task) hadEnded() (bool, error) {
+	list := t.rts[0].Restored.List(endedList)
+	if list == nil {
+		return false, nil
+	}
+	for _, item := range list.Items {
+		subtask, n := binary.Uvarint(item)
+		if n <= 0 {
+			return false, errors.New("restore the end of the input: an item is malformed")
+		}
+		parallelism, n := binary.Uvarint(item[n:])
+		switch {
+		case n <= 0:
+			return false, errors.New("restore the end of the input: an item is malformed")
+		case parallelism != uint64(t.d.Vertex.Parallelism):
+			return uint64(len(list.Items)) == parallelism, nil
+		case subtask == uint64(t.d.Subtask):
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// runEnded runs a task whose operators had seen the end before the snapshot: they may have something to commit, and
+// nothing more to read or to emit.
+func (t *Task) runEnded() error {
+	if err := t.sendEnd(); err != nil {
+		return err
+	}
+	return t.finish()
+}
+
 // runFinished runs a task that had finished before the snapshot that the job goes on from: its operators have done all
-// that they had to do, so that only the end is sent once more.
+// that they had to do.
 func (t *Task) runFinished() error {
+	if err := t.sendEnd(); err != nil {
+		return t.failure(err)
+	}
+	return nil
+}
+
+// sendEnd sends the end to those downstream, past the operators.
+func (t *Task) sendEnd() error {
 	for _, m := range []frame.Mark{{Kind: frame.Watermark, Value: frame.MaxWatermark}, {Kind: frame.End}} {
 		for _, w := range t.writers {
 			if err := w.Mark(m); err != nil {
-				return t.failure(err)
+				return err
 			}
 		}
 	}

@@ -240,7 +240,13 @@ func (t *Task) Run() (err error) {
 	if err := t.open(); err != nil {
 		return t.failure(err)
 	}
-	if err := t.loop(); err != nil {
+	work := t.loop
+	if ended, err := t.hadEnded(); err != nil {
+		return t.failure(err)
+	} else if ended {
+		work = t.runEnded
+	}
+	if err := work(); err != nil {
 		return t.failure(err)
 	}
 	return nil
