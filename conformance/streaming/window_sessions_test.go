@@ -39,13 +39,8 @@ func TestSessionPathVectors(t *testing.T) {
 	}
 }
 
-// ofSessionPath says whether a case is one of the fast path. The harness takes no snapshots.
+// ofSessionPath says whether a case is one of the fast path.
 func ofSessionPath(v *windowCase) bool {
-	for _, s := range v.Steps {
-		if s.SnapshotRestore {
-			return false
-		}
-	}
 	sessional := v.Assigner.Kind == "session_event_time" || v.Assigner.Kind == "session_processing_time"
 	usual := v.Trigger.Kind == "event_time" || v.Trigger.Kind == "processing_time"
 	return sessional && usual && v.Evictor == nil && v.Function.State == "reducing"

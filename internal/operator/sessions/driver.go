@@ -102,7 +102,13 @@ func (o *driver) Open(rt *operator.Runtime) error {
 	if err := o.chains.open(o.spec.Lateness, o.spec.Key.Pointers); err != nil {
 		return err
 	}
-	return o.keyer.open(rt)
+	if err := o.keyer.open(rt); err != nil {
+		return err
+	}
+	if err := o.restore(); err != nil {
+		return fmt.Errorf("%s: restore session windows: %w", o.place, err)
+	}
+	return nil
 }
 
 // Close implements operator.Operator.

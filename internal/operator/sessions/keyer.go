@@ -39,7 +39,7 @@ func (k *keyer) open(rt *operator.Runtime) (err error) {
 	if err != nil {
 		return fmt.Errorf("open session windows: %w", err)
 	}
-	k.table, err = k.store.Table(statebackend.TableSpec{Name: "sessions", Value: number})
+	k.table, err = k.store.Table(statebackend.TableSpec{Name: "session keys", Value: number})
 	return err
 }
 

@@ -58,6 +58,9 @@ func (o *driver) next(h *shelf, passed int64) (int64, bool) {
 
 // hide puts away what there is, because the clock went back behind windows that have fired.
 func (o *driver) hide(now int64) error {
+	if err := o.reunite(); err != nil {
+		return err
+	}
 	o.uncover()
 	if len(o.shelf.list) == 0 {
 		o.passed = now - 1
@@ -94,6 +97,16 @@ func (o *driver) unhide() error {
 		return nil
 	}
 	return o.tangles.take(tangled)
+}
+
+// reunite brings back what was put away when the clock stood where it is now.
+func (o *driver) reunite() error {
+	for n := len(o.hidden); n > 0 && o.hidden[n-1].until <= o.passed; n = len(o.hidden) {
+		if err := o.unhide(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // append adds what is in a slice behind what there is.

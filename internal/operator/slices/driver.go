@@ -25,11 +25,16 @@
 // # Memory
 //
 // A slice that few keys are in is a list, others have a place for each key. Keys whose elements are all gone are forgotten
-// when there are more of them than of others (roster.sweep). Accumulators lie in Go memory of their type and may hold pointers,
-// so that a snapshot has to encode them, and the keys by the roster.
+// when there are more of them than of others (roster.sweep). Accumulators lie in Go memory of their type.
+//
+// # Snapshots
+//
+// A snapshot has a row for each accumulator of a slice, with how far windows had fired. A restored driver begins there: what
+// has fired does not fire again, but for late elements. The ids of keys and the covers are made anew.
 package slices
 
 import (
+	"fmt"
 	"math"
 	"unsafe"
 
@@ -133,7 +138,13 @@ func (o *driver) Open(rt *operator.Runtime) error {
 		o.openCover()
 	}
 	o.keys = roster{ledger: &o.columns.ledger, key: o.spec.Key, memory: &o.k.Keys}
-	return o.keys.open(rt)
+	if err := o.keys.open(rt); err != nil {
+		return err
+	}
+	if err := o.restore(); err != nil {
+		return fmt.Errorf("restore windows (%s): %w", o.spec.Place, err)
+	}
+	return nil
 }
 
 func (o *driver) openCover() {

@@ -71,23 +71,31 @@ func (k *roster) close() error {
 
 // of gives the ids of a run of at most frame.MaxLen elements, new ones to new keys. They are valid until the next run.
 func (k *roster) of(r *frame.Run) ([]uint32, error) {
-	ids := k.ids[:r.N]
+	if k.table == nil {
+		return k.ids[:r.N], nil
+	}
+	return k.identify(k.extract(r))
+}
+
+// identify gives the ids of a column of at most frame.MaxLen keys.
+func (k *roster) identify(keys serde.Column) (ids []uint32, err error) {
+	n := keys.N
+	ids = k.ids[:n]
 	if k.table == nil {
 		return ids, nil
 	}
-	var err error
-	if k.canon, err = k.key.Canon(k.extract(r), &k.scratch); err != nil {
+	if k.canon, err = k.key.Canon(keys, &k.scratch); err != nil {
 		return nil, fmt.Errorf("take the key of an element: %w", err)
 	}
-	hashes, slots := k.hashes[:r.N], k.slots[:r.N]
+	hashes, slots := k.hashes[:n], k.slots[:n]
 	k.hasher.Run(&k.canon, hashes)
 	k.store.BeginRun(&k.canon, hashes)
 	known := k.table.Len()
-	if err = k.table.Slots(0, r.N, slots, k.fresh[:r.N]); err != nil {
+	if err = k.table.Slots(0, n, slots, k.fresh[:n]); err != nil {
 		return nil, err
 	}
 	if k.table.Len() != known {
-		if err = k.enrol(r.N); err != nil {
+		if err = k.enrol(n); err != nil {
 			return nil, err
 		}
 	}

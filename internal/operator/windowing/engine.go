@@ -74,7 +74,9 @@ func (e *engine) open(rt *operator.Runtime, sides *operator.Sides) error {
 	}
 	e.user.outputs(rt)
 	e.rt, e.watermark = rt, frame.MinWatermark
-	e.restore(rt.Restored)
+	if err := e.restore(rt.Restored); err != nil {
+		return err
+	}
 	if err := e.keys.OpenSpaced(rt, sides, e.windows.Key, e); err != nil {
 		return err
 	}

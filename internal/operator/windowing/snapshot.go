@@ -35,7 +35,11 @@ func (e *engine) tell(id int64, tell func(int64) error) error {
 }
 
 // restore takes from a snapshot what is no table.
-func (e *engine) restore(r *operator.Restored) {
+func (e *engine) restore(r *operator.Restored) error {
 	l := r.List(forgetsName)
 	e.forgets = l != nil && len(l.Items) > 0
+	if err := r.Without("slices", "slices/tangled", "sessions"); err != nil {
+		return e.errorf("restore windows: %w", err)
+	}
+	return nil
 }
