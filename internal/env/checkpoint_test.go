@@ -592,3 +592,26 @@ func TestRecoveryGoesOnFromTheLastSavepoint(t *testing.T) {
 		}
 	})
 }
+
+// The last checkpoint is taken again if it fails, long before the next one is due.
+func TestLastCheckpointIsTakenAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := kept(1)
+		c := &e.Settings.Checkpoints
+		c.Interval, c.TolerableFailures = time.Hour, 5
+		disk := vfs.NewFaulty(vfs.NewMem())
+		c.Dir, c.FS = "/checkpoints", disk
+		v := tally(t, e, 50, neverFail)
+		disk.FailFrom(vfs.OpRename, 1, vfs.ErrNoSpace)
+		x := start(t, e)
+		time.Sleep(2500 * time.Millisecond)
+		if got := x.Checkpoints().Counts.Failed; got != 3 || len(v.all()) != 0 {
+			t.Errorf("%d last checkpoints have failed, %d totals are committed", got, len(v.all()))
+		}
+		disk.Heal(vfs.OpRename)
+		wait(t, x)
+		if got := v.all(); !slices.Equal(got, totals(50)) || x.Duration() > time.Minute {
+			t.Errorf("%d totals after %v", len(got), x.Duration())
+		}
+	})
+}

@@ -251,6 +251,10 @@ func (k *Keeper) fire() {
 			return
 		}
 		delete(k.timers, due)
+		if due.Kind == retryKind {
+			k.takeFinal()
+			continue
+		}
 		k.step(control.TimerFired{Timer: due})
 	}
 }
@@ -316,6 +320,13 @@ func (k *Keeper) lingers(r *attemptRun, id control.TaskID) {
 	})
 }
 
+// retryKind is that of the keeper's own timer: the last checkpoint is taken again if it has failed, after a pause of
+// retryPause at most.
+const (
+	retryKind  control.TimerKind = 255
+	retryPause                   = time.Second
+)
+
 // takeFinal takes the last checkpoint once all that is left to do is to commit with it.
 func (k *Keeper) takeFinal() {
 	r := k.run
@@ -324,7 +335,8 @@ func (k *Keeper) takeFinal() {
 	}
 	r.final = k.ask(control.Trigger{Kind: control.Checkpoint}, func(control.Ended) {
 		if k.run == r {
-			r.final = 0 // if it has failed, the next periodic one does
+			r.final = 0
+			k.timers[control.Timer{Kind: retryKind}] = k.clock.Nanos() + min(k.opt.Config.Interval, retryPause).Nanoseconds() // if it has failed
 		}
 	})
 }
