@@ -53,7 +53,9 @@ func (s *sum[T, N]) AddColumn(accs *N, ids []uint32, xs []T) {
 	}
 }
 
-func (*sum[T, N]) MergeColumn(accs, other *N, into, from []uint32) { addColumn(accs, other, into, from) }
+func (*sum[T, N]) MergeColumn(accs, other *N, into, from []uint32) {
+	addColumn(accs, other, into, from)
+}
 
 func (*sum[T, N]) SubtractColumn(accs, other *N, into, from []uint32) {
 	subtractColumn(accs, other, into, from)
