@@ -75,7 +75,7 @@ func TestProgramThatIsKilled(t *testing.T) {
 	if dir == "" {
 		return
 	}
-	env := stream.NewEnv(stream.WithRecovery(filepath.Join(dir, "recovery")), stream.WithGeneralWindows()).SetParallelism(2).
+	env := stream.NewEnv(stream.WithRecovery(filepath.Join(dir, "recovery"))).SetParallelism(2).
 		EnableCheckpointing(25 * time.Millisecond)
 	sums(env, dir, func(x int64) { fmt.Println("element", x) })
 	if _, err := env.Execute(context.Background(), "killed"); err != nil {
