@@ -3,7 +3,8 @@
 // ratios hold where absolute figures don't. Every run's answer is checked against the loop's: a wrong one ends the
 // program with an error. Nothing imports this package.
 //
-//	go run ./bench -suite core|windows|nexmark [-json] [-run substring] [-n runs] [-text folder] [-cpuprofile file]
+//	go run ./bench -suite core|windows|nexmark|state [-json] [-run substring] [-n runs] [-text folder] [-cpuprofile file]
+//	       [-mib size] [-disk folder]
 //
 // Both sides get as many processors as the workload has workers (its parallelism), so "per core" means one.
 package main
@@ -43,11 +44,13 @@ type options struct {
 	json   bool
 	text   string
 	shrink int // divides the size of all data; for tests
+	mib    int // of keyed state, in the suite state
+	disk   string
 }
 
 func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	suite := flags.String("suite", "core", "which `suite`: core is the data plane and the keyed operators, windows are windows and the interval join, nexmark is that benchmark")
+	suite := flags.String("suite", "core", "which `suite`: core is the data plane and the keyed operators, windows are windows and the interval join, nexmark is that benchmark, state is checkpoints, restores and exactly-once files")
 	var o options
 	flags.StringVar(&o.only, "run", "", "run the workloads whose name contains this")
 	flags.IntVar(&o.runs, "n", 5, "counted runs of each side; medians are printed")
@@ -55,20 +58,29 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags.StringVar(&o.text, "text", "", "`folder` of *.go files for the word count (default: the Go tree's own)")
 	profile := flags.String("cpuprofile", "", "write a CPU profile to `file`: go tool pprof -tagfocus=side=ours file")
 	flags.IntVar(&o.shrink, "shrink", 1, "divide the size of all data by this")
+	flags.IntVar(&o.mib, "mib", 128, "MiB of keyed state in the suite state")
+	flags.StringVar(&o.disk, "disk", "", "`folder` for what the suite state writes (default: the system's for temporary files)")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	suites := map[string]func() []workload{"core": core, "windows": windowSuite, "nexmark": auctionSuite}
+	suites := map[string]func(context.Context, options, io.Writer) error{
+		"core": measuring(core), "windows": measuring(windowSuite), "nexmark": measuring(auctionSuite), "state": measureState,
+	}
 	switch {
 	case suites[*suite] == nil:
 		return fmt.Errorf("choose a suite: there is no %q, but %s", *suite, strings.Join(slices.Sorted(maps.Keys(suites)), ", "))
-	case o.runs < 1 || o.shrink < 1:
-		return errors.New("read the flags: -n and -shrink must be at least 1")
+	case o.runs < 1 || o.shrink < 1 || o.mib < 1:
+		return errors.New("read the flags: -n, -shrink and -mib must be at least 1")
 	}
 	if *profile == "" {
-		return measureAll(ctx, suites[*suite](), o, out)
+		return suites[*suite](ctx, o, out)
 	}
-	return profiled(*profile, func() error { return measureAll(ctx, suites[*suite](), o, out) })
+	return profiled(*profile, func() error { return suites[*suite](ctx, o, out) })
+}
+
+// measuring measures a suite whose lines are all of one form.
+func measuring(suite func() []workload) func(context.Context, options, io.Writer) error {
+	return func(ctx context.Context, o options, out io.Writer) error { return measureAll(ctx, suite(), o, out) }
 }
 
 // profiled writes a CPU profile of f to a file.

@@ -1,0 +1,294 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/flott-dev/flott/process"
+	"github.com/flott-dev/flott/state"
+	"github.com/flott-dev/flott/stream"
+)
+
+// account is the state of a key: 96 bytes, all of which are used in time.
+type account struct {
+	Count uint64
+	Notes [11]uint64
+}
+
+// accountBytes is the size of a key and its state.
+const accountBytes = 8 + 96
+
+// note is what is written into an account.
+func note(key, count uint64) uint64 { return scramble(key ^ count<<32) }
+
+// ledger counts touches. It looks whether each account holds what was written into it.
+type ledger struct {
+	process.NoTimers[uint64, touched]
+	account *state.Value[account]
+}
+
+func newLedger(rt *process.Runtime) *ledger {
+	return &ledger{account: state.NewValue[account](rt, "account")}
+}
+
+func (l *ledger) ProcessElement(ctx *process.KeyedContext[uint64], t touch, out *process.Collector[touched]) error {
+	var lost bool
+	l.account.Update(func(a *account) {
+		at := &a.Notes[a.Count%uint64(len(a.Notes))]
+		if lost = a.Count > 0 && *at != note(t.Key, a.Count); lost {
+			return
+		}
+		a.Count++
+		a.Notes[a.Count%uint64(len(a.Notes))] = note(t.Key, a.Count)
+		out.Collect(touched{t.Key, a.Count, t.At})
+	})
+	if lost {
+		return fmt.Errorf("look into the account of key %d: it does not hold what was written", ctx.Key())
+	}
+	return nil
+}
+
+// counter counts touches in a state of one word.
+type counter struct {
+	process.NoTimers[uint64, touched]
+	n *state.Value[uint64]
+}
+
+func newCounter(rt *process.Runtime) *counter {
+	return &counter{n: state.NewValue[uint64](rt, "n")}
+}
+
+func (c *counter) ProcessElement(_ *process.KeyedContext[uint64], t touch, out *process.Collector[touched]) error {
+	c.n.Update(func(n *uint64) {
+		*n++
+		out.Collect(touched{t.Key, *n, t.At})
+	})
+	return nil
+}
+
+const stateWorkers = 2
+
+// stateJob is a job of the suite state while it runs.
+type stateJob struct {
+	name     string
+	interval time.Duration // of checkpoints; 0: there are none
+	folder   string        // of what it writes
+	feed     *feed
+	out      *meters
+	files    *timedFiles   // where elements go; nil: to out
+	written  atomic.Uint64 // elements, into files
+	small    bool          // count in states of one word
+	before   uint64
+	options  []stream.Option
+	job      *stream.Job
+}
+
+func newStateJob(name string, interval time.Duration, folder string, keys int, pick func(uint64) uint64) *stateJob {
+	f := newFeed(keys, pick)
+	return &stateJob{name: name, interval: interval, folder: folder, feed: f, out: newMeters(f, stateWorkers)}
+}
+
+// start begins to run the job. The UID of the source has the name of the job in it: another job that goes on with its state has a
+// source that begins anew.
+func (j *stateJob) start(ctx context.Context) error {
+	env := stream.NewEnv(j.options...).SetParallelism(stateWorkers)
+	if j.interval > 0 {
+		env.EnableCheckpointing(j.interval).SetCheckpointStorage(j.folder)
+	}
+	keyed := env.FromSource(j.feed, "Touches").UID("touches of " + j.name).KeyBy(func(t touch) uint64 { return t.Key })
+	var counted *stream.Stream[touched]
+	if j.small {
+		counted = keyed.Process[*counter, touched](newCounter)
+	} else {
+		counted = keyed.Process[*ledger, touched](newLedger)
+	}
+	counted.UID("ledger")
+	if j.files != nil {
+		j.files.wire(counted)
+	} else {
+		counted.SinkTo(j.out)
+	}
+	job, err := env.ExecuteAsync(ctx, j.name)
+	j.job = job
+	return err
+}
+
+// run runs the job, calls f when each key has its state, ends the job and checks its answer: the number of its elements
+// and their digest.
+func (j *stateJob) run(ctx context.Context, f func(context.Context) error) (n, digest uint64, err error) {
+	if err = j.start(ctx); err != nil {
+		return 0, 0, err
+	}
+	err = j.until(ctx, func() bool { return j.brought() >= j.feed.keys })
+	if err == nil {
+		err = f(ctx)
+	}
+	j.out.limit(0)
+	j.feed.end()
+	if err != nil {
+		j.job.Cancel()
+	}
+	if _, e := j.job.Wait(); err == nil || e != nil && !errors.Is(e, stream.ErrCanceled) {
+		err = errors.Join(err, e)
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	return j.check()
+}
+
+// brought is how many elements have come out.
+func (j *stateJob) brought() uint64 {
+	n, _ := j.out.total()
+	return n + j.written.Load()
+}
+
+// check compares what came out with what was fed.
+func (j *stateJob) check() (n, digest uint64, err error) {
+	fed, want := j.feed.answer(j.before)
+	if j.files != nil { // which are read elsewhere
+		return fed, want, nil
+	}
+	if n, digest = j.out.total(); n != fed || digest != want {
+		err = fmt.Errorf("compare the results of job %q: %d elements with digest %d, want %d with %d", j.name, n, digest, fed, want)
+	}
+	return n, digest, err
+}
+
+// until waits for something to become true, or for the job's end.
+func (j *stateJob) until(ctx context.Context, done func() bool) error {
+	for !done() {
+		select {
+		case <-time.After(time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-j.job.Done():
+			_, err := j.job.Wait()
+			return errors.Join(fmt.Errorf("wait for job %q: it has ended", j.name), err)
+		}
+	}
+	return nil
+}
+
+// observed are the figures of a stretch of time of a running job.
+type observed struct {
+	outputs
+	rate       float64 // elements per second that came out
+	cpu        float64 // seconds of all processors per element
+	checkpoint times   // durations of those that began and ended meanwhile
+	cycle      times   // from the trigger of one to that of the next
+	bytes      int64   // of the largest one
+	peak       float64 // of memory held from the system
+}
+
+// observe looks at the job for a time, and for as long as it takes to see so many checkpoints from trigger to end.
+func (j *stateJob) observe(ctx context.Context, d time.Duration, checkpoints int) (o observed, err error) {
+	book := &checkpointBook{from: time.Now().UnixMilli(), seen: map[int64]seenCheckpoint{}}
+	stop := watchMemory(&o.peak)
+	from := j.brought()
+	start, cpu := time.Now(), cpuSeconds()
+	j.out.begin(checkpoints > 0)
+	err = j.until(ctx, func() bool {
+		if checkpoints > 0 {
+			book.read(j.job)
+		}
+		return time.Since(start) >= d && len(book.seen) >= checkpoints
+	})
+	o.outputs = j.out.end()
+	n := float64(j.brought() - from)
+	o.rate, o.cpu = n/time.Since(start).Seconds(), (cpuSeconds()-cpu)/n
+	stop()
+	o.checkpoint, o.cycle, o.bytes = book.times()
+	return o, err
+}
+
+// watchMemory keeps the most memory that the process holds until what it returns is called.
+func watchMemory(peak *float64) (stop func()) {
+	over := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		t := time.NewTicker(5 * time.Millisecond)
+		defer t.Stop()
+		for {
+			*peak = max(*peak, mapped())
+			select {
+			case <-t.C:
+			case <-over:
+				return
+			}
+		}
+	})
+	return func() {
+		close(over)
+		wg.Wait()
+	}
+}
+
+// settle collects garbage and returns the memory that is held then.
+func settle() float64 {
+	runtime.GC()
+	debug.FreeOSMemory()
+	return mapped()
+}
+
+// checkpointBook keeps the checkpoints that began after a time and are complete.
+type checkpointBook struct {
+	from int64 // ms since 1970
+	last time.Time
+	seen map[int64]seenCheckpoint
+}
+
+type seenCheckpoint struct {
+	took           time.Duration
+	trigger, bytes int64 // ms since 1970
+}
+
+// read looks into the job's history, which does not reach far back, not too often.
+func (b *checkpointBook) read(j *stream.Job) {
+	if time.Since(b.last) < 20*time.Millisecond {
+		return
+	}
+	b.last = time.Now()
+	for _, c := range j.Checkpoints().History {
+		if c.Status.String() == "COMPLETED" && c.Trigger >= b.from {
+			b.seen[c.ID] = seenCheckpoint{c.Duration, c.Trigger, c.CheckpointedSize}
+		}
+	}
+}
+
+func (b *checkpointBook) times() (durations, cycles times, bytes int64) {
+	for id, c := range b.seen {
+		durations = append(durations, c.took)
+		bytes = max(bytes, c.bytes)
+		if next, ok := b.seen[id+1]; ok {
+			cycles = append(cycles, time.Duration(next.trigger-c.trigger)*time.Millisecond)
+		}
+	}
+	return durations, cycles, bytes
+}
+
+// times are durations of the same thing.
+type times []time.Duration
+
+// median is the middle one; 0: there is none.
+func (t times) median() time.Duration {
+	if len(t) == 0 {
+		return 0
+	}
+	return slices.Sorted(slices.Values(t))[len(t)/2]
+}
+
+// longest is the largest; 0: there is none.
+func (t times) longest() time.Duration {
+	if len(t) == 0 {
+		return 0
+	}
+	return slices.Max(t)
+}
