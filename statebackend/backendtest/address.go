@@ -41,13 +41,16 @@ func addressesStayGoodForTheWholeRun(t *tester) {
 				t.Fatalf("round %d: slot %d has %d, fresh %v", round, i, *(*int64)(p), fresh[i])
 			}
 		}
-		for i := range out {
-			if out[i] = table.Find(i); out[i] == nil {
-				t.Fatalf("round %d: key %d is not found", round, i)
-			}
-		}
 		for i, p := range out {
 			*(*int64)(p) += int64(i)
+			if found := (*int64)(table.Find(i)); found == nil || *found != int64(i)*(round+1) {
+				t.Fatalf("round %d: found %v for key %d", round, found, i)
+			}
+		}
+		for i, p := range out { // Find leaves the addresses as they are
+			if *(*int64)(p) != int64(i)*(round+1) {
+				t.Fatalf("round %d: slot %d has %d", round, i, *(*int64)(p))
+			}
 		}
 	}
 	k.checkClosed()
@@ -98,9 +101,10 @@ func lookaheadsTellNoLies(t *tester) {
 				ok(t, table.Save(i, unsafe.Pointer(&v)))
 				want[key] = v
 			case 2:
-				if p := (*int64)(table.Find(i)); p != nil {
-					*p = r.Int64()
-					want[key] = *p
+				if p := (*int64)(table.Find(i)); p == nil || *p != want[key] {
+					if _, has := want[key]; has || p != nil {
+						t.Fatalf("key %d: found %v, want %d", key, p, want[key])
+					}
 				}
 			default:
 				table.Find(i)

@@ -182,7 +182,7 @@ func (o *oracle[K, V]) round(round int) {
 		case fixed && op < 6:
 			o.writeSlots(i, i+1+o.rnd.IntN(n-i))
 		case fixed && op < 7:
-			o.writeFound(i)
+			o.writeAhead(i)
 		default:
 			v := o.value(o.rnd)
 			ok(o.t, o.table.Save(i, unsafe.Pointer(&v)))
@@ -242,10 +242,12 @@ func (o *oracle[K, V]) writeSlots(from, to int) {
 	}
 }
 
-func (o *oracle[K, V]) writeFound(i int) {
-	if p := (*V)(o.table.Find(i)); p != nil {
+// writeAhead writes key i through the lookahead, if the table looked that far.
+func (o *oracle[K, V]) writeAhead(i int) {
+	o.table.Find(i)
+	if ahead := o.table.Lookahead().Slots; i < len(ahead) && ahead[i] != nil {
 		v := o.value(o.rnd)
-		*p, o.want[o.namespace][o.kit.keys[i]] = v, v
+		*(*V)(ahead[i]), o.want[o.namespace][o.kit.keys[i]] = v, v
 	}
 }
 

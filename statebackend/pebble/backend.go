@@ -1,0 +1,177 @@
+// Package pebble is the state backend that keeps state on disk: a Pebble store (a log-structured merge tree) behind a
+// write-back cache of a bounded size. Entries that are used live in the cache, as rows of bytes; a row that was changed is
+// written when it is evicted, sorted with others into one batch. The tree is scratch memory of one subtask: it has no
+// write-ahead log, lies in a folder of its own and is removed when the store is closed. What survives are snapshots, whose
+// rows are read from a Pebble snapshot, key group by key group, which is the order of the tree's keys.
+//
+// It never sees user types other than by layout (package serde) and reads no clock but Options.Now. Pebble compacts in
+// goroutines of its own. Programs link it by giving a Backend to the environment; keyed operators and package state call
+// its stores through the contracts of package statebackend.
+package pebble
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"unsafe"
+
+	"github.com/flott-dev/flott/internal/keygroup"
+	"github.com/flott-dev/flott/serde"
+	"github.com/flott-dev/flott/statebackend"
+)
+
+// Backend keeps state on disk behind a cache. Its zero value is ready; configuration calls it "pebble".
+type Backend struct {
+	// Folder is where each store makes a folder of its own, which it removes when it is closed. Default: the system's
+	// folder for temporary files. It should be on a local disk: nothing in it is needed after a crash.
+	Folder string
+	// CacheBytes bounds the cache of one store, that is of one stateful operator's subtask. Default: 64 MiB. Entries whose
+	// addresses are in use (a run's, at most) are kept beyond it.
+	CacheBytes int64
+}
+
+// Name is "pebble".
+func (Backend) Name() string { return "pebble" }
+
+const (
+	defaultCache = 64 << 20
+	leastCache   = 64 << 10
+)
+
+// Open makes an empty store in a new folder.
+func (b Backend) Open(o statebackend.Options) (statebackend.Store, error) {
+	if o.Key == nil {
+		return nil, errors.New("open pebble state: no key type")
+	}
+	if b.CacheBytes < 0 {
+		return nil, fmt.Errorf("open pebble state: a cache of %d bytes", b.CacheBytes)
+	}
+	if b.CacheBytes == 0 {
+		b.CacheBytes = defaultCache
+	}
+	s := &store{Options: o, names: map[string]keeper{}}
+	s.validGroups = keygroup.Validate(o.MaxParallelism, 1)
+	var err error
+	if s.tree, err = openTree(b.Folder, &o); err != nil {
+		return nil, fmt.Errorf("operator %q: open pebble state: %w", o.Operator, err)
+	}
+	s.cache = newCache(s, max(b.CacheBytes, leastCache))
+	return s, nil
+}
+
+// store is the state of one subtask.
+type store struct {
+	statebackend.Options
+	validGroups error // what is wrong with the number of key groups
+	tree        *tree
+	cache       *cache
+	names       map[string]keeper
+	tables      []keeper // in the order of opening
+	spaces      uint16   // of the tree that are given out
+	kept        []*keptTable
+	frozen      bool // Freeze was called
+	keys        *serde.Canon
+	hashes      []uint64
+	failed      error  // of an access that could not return it, or that left the cache without a row
+	buf         []byte // encodings on their way into the cache
+}
+
+// keeper is what a store asks of its tables of any kind.
+type keeper interface {
+	spec() *statebackend.TableSpec
+	// lapse ends all addresses.
+	lapse()
+	// adopt makes the value at v, written at time at, the value of key 0 of the run, an element of its list, or the value
+	// of map key k.
+	adopt(k, v unsafe.Pointer, at int64) error
+	// rows gives the rows of a snapshot, for another goroutine.
+	rows(f *frozen) iter.Seq2[*statebackend.Row, error]
+	SetNamespace(canonical []byte)
+}
+
+// BeginRun implements statebackend.Store.
+func (s *store) BeginRun(keys *serde.Canon, hashes []uint64) {
+	s.keys, s.hashes = keys, hashes
+	for _, t := range s.tables {
+		t.lapse()
+	}
+	s.fail(s.cache.trim(0))
+	s.cache.relax()
+}
+
+// Table implements statebackend.Store.
+func (s *store) Table(spec statebackend.TableSpec) (statebackend.Table, error) {
+	if spec.List || spec.MapKey != nil {
+		return nil, fmt.Errorf("state %q: opened as a value, declared as a %s", spec.Name, spec.Kind())
+	}
+	return open(s, &spec, newValueTable)
+}
+
+// List implements statebackend.Store.
+func (s *store) List(spec statebackend.TableSpec) (statebackend.ListTable, error) {
+	if !spec.List {
+		return nil, fmt.Errorf("state %q: opened as a list, declared as a %s", spec.Name, spec.Kind())
+	}
+	return open(s, &spec, newListTable)
+}
+
+// Map implements statebackend.Store.
+func (s *store) Map(spec statebackend.TableSpec) (statebackend.MapTable, error) {
+	if spec.MapKey == nil {
+		return nil, fmt.Errorf("state %q: opened as a map, declared as a %s", spec.Name, spec.Kind())
+	}
+	return open(s, &spec, newMapTable)
+}
+
+// open gives the table of that name, made the first time.
+func open[T keeper](s *store, spec *statebackend.TableSpec, fresh func(ledger) T) (t T, err error) {
+	if err := spec.Check(); err != nil {
+		return t, err
+	}
+	if s.validGroups != nil {
+		return t, fmt.Errorf("operator %q: state %q: %w", s.Operator, spec.Name, s.validGroups)
+	}
+	if spec.TTL != nil && s.Now == nil {
+		return t, fmt.Errorf("state %q: a time to live needs a clock", spec.Name)
+	}
+	if old, ok := s.names[spec.Name]; ok {
+		t, ok = old.(T)
+		if !ok || !t.spec().Equal(spec) {
+			return t, fmt.Errorf("state %q: declared twice with different types or settings", spec.Name)
+		}
+		return t, nil
+	}
+	t = fresh(newLedger(s, spec))
+	if err := s.refill(t); err != nil {
+		return t, err
+	}
+	s.names[spec.Name] = t
+	s.tables = append(s.tables, t)
+	return t, nil
+}
+
+// space gives out a part of the tree: all its keys begin with the number.
+func (s *store) space() uint16 {
+	s.spaces++
+	return s.spaces
+}
+
+// fail remembers the first error that nobody else is told.
+func (s *store) fail(err error) {
+	if err != nil && s.failed == nil {
+		s.failed = err
+	}
+}
+
+// MemoryBytes implements statebackend.Store.
+func (s *store) MemoryBytes() int64 { return s.cache.reserved + treeBytes }
+
+// Close implements statebackend.Store.
+func (s *store) Close() error {
+	s.cache.close()
+	s.names, s.tables, s.kept, s.buf = nil, nil, nil, nil
+	if err := s.tree.release(); err != nil {
+		return fmt.Errorf("operator %q: close pebble state: %w", s.Operator, err)
+	}
+	return nil
+}

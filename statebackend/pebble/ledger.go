@@ -1,0 +1,164 @@
+package pebble
+
+import (
+	"encoding/binary"
+	"fmt"
+	"unsafe"
+
+	"github.com/flott-dev/flott/internal/keygroup"
+	"github.com/flott-dev/flott/serde"
+	"github.com/flott-dev/flott/statebackend"
+)
+
+// ledger is what tables of all kinds are made of: the declaration, the namespace and keys of rows, times, accounts.
+//
+// The key of a row is {space}{key group}{key}{namespace}{the kind's own}, numbers big-endian, so that the rows of a space
+// lie key group by key group, those of one owner (a key in a namespace) together. Keys and namespaces of fixed width are
+// their canonical bytes, others are led by their length.
+type ledger struct {
+	store *store
+	s     statebackend.TableSpec
+	held  int64
+	epoch uint64 // counts the ends of addresses
+	n     int    // values, lists or map entries
+	ns    []byte // the selected namespace as it is in keys
+	key   []byte // scratch
+	fixed bool
+}
+
+const stampBytes = 8
+
+func newLedger(s *store, spec *statebackend.TableSpec) ledger {
+	return ledger{store: s, s: *spec, epoch: 1, fixed: spec.Value.Layout == serde.Fixed}
+}
+
+func (l *ledger) spec() *statebackend.TableSpec { return &l.s }
+func (l *ledger) lapse()                        { l.epoch++ }
+
+// Spec implements the tables' contracts.
+func (l *ledger) Spec() *statebackend.TableSpec { return &l.s }
+
+// Len implements the tables' contracts.
+func (l *ledger) Len() int { return l.n }
+
+// MemoryBytes implements the tables' contracts.
+func (l *ledger) MemoryBytes() int64 { return l.held }
+
+// SetNamespace implements the tables' contracts.
+func (l *ledger) SetNamespace(canonical []byte) {
+	l.epoch++
+	l.ns = appendPart(l.ns[:0], l.s.Namespace, canonical)
+}
+
+// enter begins a method: it ends the addresses and makes room for n bytes.
+func (l *ledger) enter(n int) error {
+	l.epoch++
+	return l.store.cache.trim(n)
+}
+
+// appendPart appends a canonical key of a type to the key of a row.
+func appendPart(dst []byte, k *serde.Key, canonical []byte) []byte {
+	if k.Width == 0 {
+		dst = binary.AppendUvarint(dst, uint64(len(canonical)))
+	}
+	return append(dst, canonical...)
+}
+
+// cutPart cuts what appendPart appended from the front of b.
+func cutPart(k *serde.Key, b []byte) (canonical, rest []byte) {
+	n := int(k.Width)
+	if n == 0 {
+		size, at := binary.Uvarint(b)
+		n, b = int(size), b[at:]
+	}
+	return b[:n:n], b[n:]
+}
+
+// spaceBytes and headBytes are what a key of a row begins with.
+const (
+	spaceBytes = 2
+	headBytes  = spaceBytes + 2
+)
+
+// compose makes the key of the row of key i and the namespace in a space, in the table's scratch.
+func (l *ledger) compose(space uint16, i int) []byte {
+	group := keygroup.Of(uint32(l.store.hashes[i]), l.store.MaxParallelism)
+	b := binary.BigEndian.AppendUint16(l.key[:0], space)
+	b = binary.BigEndian.AppendUint16(b, uint16(group))
+	b = appendPart(b, l.store.Key, l.store.keys.Bytes(i))
+	b = append(b, l.ns...)
+	l.key = b
+	return b
+}
+
+// parse takes a key of a row apart, into a snapshot's row.
+func (l *ledger) parse(key []byte, r *statebackend.Row) (rest []byte) {
+	r.Group = int(binary.BigEndian.Uint16(key[spaceBytes:]))
+	r.Key, rest = cutPart(l.store.Key, key[headBytes:])
+	r.Hash = l.store.Key.HashOne(r.Key, l.store.Seed)
+	if l.s.Namespace != nil {
+		r.Namespace, rest = cutPart(l.s.Namespace, rest)
+	}
+	return rest
+}
+
+// bounds are the first key of a space and the first after it.
+func bounds(space uint16) (from, to []byte) {
+	return binary.BigEndian.AppendUint16(nil, space), binary.BigEndian.AppendUint16(nil, space+1)
+}
+
+func (l *ledger) now() int64 {
+	if l.s.TTL == nil {
+		return 0
+	}
+	return l.store.Now()
+}
+
+func (l *ledger) expired(at, now int64) bool { return l.s.TTL != nil && l.s.TTL.Expired(at, now) }
+
+func (l *ledger) wrap(verb string, err error) error {
+	return fmt.Errorf("operator %q: %s state %q: %w", l.store.Operator, verb, l.s.Name, err)
+}
+
+func (l *ledger) errLayout(what string) error {
+	return fmt.Errorf("state %q: %s of type %s: layout %v has none", l.s.Name, what, l.s.Value.Name, l.s.Value.Layout)
+}
+
+// encode gives the bytes that stand for the value at v: its memory in fixed layout, else its encoding. They are good
+// until the next call.
+func (l *ledger) encode(v unsafe.Pointer) ([]byte, error) {
+	if l.fixed {
+		return bytesAt(v, l.s.Value.Size), nil
+	}
+	b, err := l.s.Value.Append(l.store.buf[:0], v)
+	if err != nil {
+		return nil, l.wrap("write", err)
+	}
+	l.store.buf = b[:0]
+	return b, nil
+}
+
+// decode makes the Go value at v of what encode gave.
+func (l *ledger) decode(b []byte, v unsafe.Pointer) error {
+	if l.fixed {
+		copy(bytesAt(v, l.s.Value.Size), b)
+		return nil
+	}
+	if _, err := l.s.Value.Read(b, v); err != nil {
+		return l.wrap("read", err)
+	}
+	return nil
+}
+
+// export gives the encoding of what encode gave. v is a value of the table's type to work with, buf memory.
+func (l *ledger) export(b []byte, v unsafe.Pointer, buf []byte) ([]byte, error) {
+	if !l.fixed {
+		return b, nil
+	}
+	copy(bytesAt(v, l.s.Value.Size), b)
+	return l.s.Value.Append(buf[:0], v)
+}
+
+func bytesAt(p unsafe.Pointer, n uintptr) []byte { return unsafe.Slice((*byte)(p), n) }
+
+func roundUp(n uintptr) uintptr { return (n + 7) &^ 7 }

@@ -1,0 +1,276 @@
+package pebble
+
+import (
+	"encoding/binary"
+	"errors"
+	"iter"
+	"unsafe"
+
+	"github.com/flott-dev/flott/statebackend"
+)
+
+// valueTable is a table with one value per key. A row is {value}{with a TTL: time of the last write}, the value of fixed
+// layout taking a multiple of 8 bytes, at least 8.
+type valueTable struct {
+	ledger
+	space uint16
+	size  uintptr // of a value of fixed layout
+	stamp int     // bytes of the time
+	ahead statebackend.Lookahead
+}
+
+func newValueTable(l ledger) *valueTable {
+	t := &valueTable{ledger: l, space: l.store.space(), size: max(8, roundUp(l.s.Value.Size))}
+	if l.s.TTL != nil {
+		t.stamp = stampBytes
+	}
+	return t
+}
+
+// Lookahead implements statebackend.Table. It is always empty: to look ahead would be to read from disk.
+func (t *valueTable) Lookahead() *statebackend.Lookahead { return &t.ahead }
+
+func (t *valueTable) row(i int) (*row, error) {
+	return t.store.cache.get(&t.ledger, t.compose(t.space, i))
+}
+
+// at is the time of a live row.
+func (t *valueTable) at(value []byte) int64 {
+	if t.stamp == 0 {
+		return 0
+	}
+	return int64(binary.LittleEndian.Uint64(value[len(value)-stampBytes:]))
+}
+
+func (t *valueTable) setAt(value []byte, at int64) {
+	if t.stamp != 0 {
+		binary.LittleEndian.PutUint64(value[len(value)-stampBytes:], uint64(at))
+	}
+}
+
+// Slots implements statebackend.Table.
+func (t *valueTable) Slots(from, to int, out []unsafe.Pointer, fresh []bool) error {
+	if !t.fixed {
+		return t.errLayout("slots")
+	}
+	if err := t.enter(0); err != nil {
+		return err
+	}
+	now := t.now()
+	for i := from; i < to; i++ {
+		r, err := t.row(i)
+		if err != nil {
+			return err
+		}
+		isFresh := !r.live
+		if isFresh {
+			if _, err := t.store.cache.put(r, int(t.size)+t.stamp); err != nil {
+				return err
+			}
+			t.n++
+		} else {
+			t.store.cache.touch(r)
+			isFresh = t.stamp != 0 && t.expired(t.at(r.value), now) && !t.s.TTL.ReturnExpired
+		}
+		if isFresh {
+			clear(r.value)
+		}
+		t.setAt(r.value, now)
+		r.lent = t.epoch
+		out[i-from], fresh[i-from] = unsafe.Pointer(&r.value[0]), isFresh
+	}
+	return nil
+}
+
+// Find implements statebackend.Table.
+func (t *valueTable) Find(i int) unsafe.Pointer {
+	if !t.fixed || t.store.cache.trim(0) != nil { // addresses stay good, so it must not enter
+		return nil
+	}
+	r, err := t.row(i)
+	if err != nil {
+		t.store.fail(err)
+		return nil
+	}
+	if r, _ = t.read(r); r == nil {
+		return nil
+	}
+	return unsafe.Pointer(&r.value[0])
+}
+
+// read gives the row if it has a value to be read, stamping it if reads do; gone says that it must be removed after use.
+func (t *valueTable) read(r *row) (_ *row, gone bool) {
+	if !r.live || t.stamp == 0 {
+		if !r.live {
+			r = nil
+		}
+		return r, false
+	}
+	now := t.now()
+	if t.expired(t.at(r.value), now) {
+		if t.s.TTL.ReturnExpired {
+			return r, true
+		}
+		t.discard(r)
+		return nil, false
+	}
+	if t.s.TTL.OnRead {
+		t.store.cache.touch(r)
+		t.setAt(r.value, now)
+	}
+	return r, false
+}
+
+func (t *valueTable) discard(r *row) {
+	if r.live {
+		t.store.cache.drop(r)
+		t.n--
+	}
+}
+
+// Load implements statebackend.Table.
+func (t *valueTable) Load(i int, v unsafe.Pointer) (bool, error) {
+	if err := t.enter(0); err != nil {
+		return false, err
+	}
+	r, err := t.row(i)
+	if err != nil {
+		return false, err
+	}
+	r, gone := t.read(r)
+	if r == nil {
+		return false, nil
+	}
+	err = t.decode(r.value[:len(r.value)-t.stamp], v)
+	if gone {
+		t.discard(r)
+	}
+	return err == nil, err
+}
+
+// Save implements statebackend.Table.
+func (t *valueTable) Save(i int, v unsafe.Pointer) error { return t.adoptAt(i, v, t.now()) }
+
+// adopt implements keeper.
+func (t *valueTable) adopt(_, v unsafe.Pointer, at int64) error { return t.adoptAt(0, v, at) }
+
+func (t *valueTable) adoptAt(i int, v unsafe.Pointer, at int64) error {
+	b, err := t.encode(v)
+	if err != nil {
+		return err
+	}
+	if err := t.enter(len(b)); err != nil {
+		return err
+	}
+	r, err := t.row(i)
+	if err != nil {
+		return err
+	}
+	size := len(b)
+	if t.fixed {
+		size = int(t.size)
+	}
+	was := r.live
+	value, err := t.store.cache.put(r, size+t.stamp)
+	if err != nil {
+		return err
+	}
+	if !was {
+		t.n++
+		clear(value)
+	}
+	copy(value, b)
+	t.setAt(value, at)
+	return nil
+}
+
+// Has implements statebackend.Table.
+func (t *valueTable) Has(i int) bool {
+	r, err := t.enterRow(i)
+	if err != nil {
+		t.store.fail(err)
+		return false
+	}
+	return r.live && !t.expired(t.at(r.value), t.now())
+}
+
+func (t *valueTable) enterRow(i int) (*row, error) {
+	if err := t.enter(0); err != nil {
+		return nil, err
+	}
+	return t.row(i)
+}
+
+// Delete implements statebackend.Table.
+func (t *valueTable) Delete(i int) error {
+	r, err := t.enterRow(i)
+	if err == nil {
+		t.discard(r)
+	}
+	return err
+}
+
+// Range implements statebackend.Table.
+func (t *valueTable) Range(f func(e *statebackend.Entry) bool) error {
+	return t.each(t.space, func(key, value []byte, e *entry) bool {
+		if e.At = t.at(value); t.expired(e.At, e.now) {
+			return true
+		}
+		t.owner(key, e)
+		e.bytes = value[:len(value)-t.stamp]
+		return f(&e.Entry)
+	})
+}
+
+// rows implements keeper.
+func (t *valueTable) rows(f *frozen) iter.Seq2[*statebackend.Row, error] {
+	l := t.constant()
+	stamp, at := t.stamp, t.at
+	return f.rows(&l, t.space, func(key, value []byte, w *writer) (bool, error) {
+		if w.At = at(value); l.expired(w.At, f.now) {
+			return true, nil
+		}
+		l.parse(key, &w.Row)
+		return w.emit(value[:len(value)-stamp])
+	})
+}
+
+// entry is an entry that Range shows.
+type entry struct {
+	statebackend.Entry
+	bytes []byte // of the value
+	now   int64
+}
+
+// each calls f for each row of a space, with an entry to fill, until f returns false.
+func (l *ledger) each(space uint16, f func(key, value []byte, e *entry) bool) error {
+	if err := errors.Join(l.enter(0), l.store.cache.flush()); err != nil {
+		return err
+	}
+	e := &entry{now: l.now()}
+	e.Load = func(dst unsafe.Pointer) error { return l.decode(e.bytes, dst) }
+	from, to := bounds(space)
+	err := scan(l.store.tree, from, to, func(key, value []byte) (bool, error) { return f(key, value, e), nil })
+	if err != nil {
+		return l.wrap("read", err)
+	}
+	return nil
+}
+
+// owner fills in whose an entry is.
+func (l *ledger) owner(key []byte, e *entry) (rest []byte) {
+	var r statebackend.Row
+	rest = l.parse(key, &r)
+	e.Key, e.Hash, e.Namespace = r.Key, r.Hash, r.Namespace
+	return rest
+}
+
+// constant is a copy of the ledger for another goroutine, which uses only what never changes.
+func (l *ledger) constant() ledger {
+	c := ledger{store: l.store, s: l.s, fixed: l.fixed}
+	if l.s.TTL != nil {
+		ttl := *l.s.TTL
+		c.s.TTL = &ttl
+	}
+	return c
+}
