@@ -23,7 +23,7 @@ func countTo(env *stream.Env, dir string, n int64, look func(int64) error) {
 		KeyBy(func(x int64) int64 { return x % 10 }).
 		Sum(func(int64) int64 { return 1 }).UID("counts").
 		Map(func(kv stream.KeyValue[int64, int64]) string { return fmt.Sprint(kv.Key, " ", kv.Value) }).
-		CommitTo(filesink.New(dir, file.TextEncoding[string]("\n"))).UID("files")
+		CommitTo(filesink.New(dir, file.TextEncoding[string]("\n")).RollOnCheckpoint()).UID("files")
 }
 
 // countLines are the lines of such a program, sorted.
