@@ -80,6 +80,7 @@ func fullCheckpoints(ctx context.Context, o stateOptions) (l stateLine, err erro
 		inMillis("longest gap around a barrier", saved.half.near.longest(), 0),
 		inMillis("pause", saved.half.near.longest()-bare.half.near.longest(), 5),
 		inMillis("pause, in the median of barriers", saved.half.near.median()-bare.half.near.median(), 0),
+		inMillis("standing still for a snapshot", saved.half.still.median(), 0),
 		inMillis("longest gap of all with checkpoints", saved.half.longest, 0),
 		inMillis("longest gap of all without", bare.half.longest, 0),
 		multiple("memory held by the state / keys and values", held/float64(l.StateBytes), 0),
@@ -151,6 +152,7 @@ func backpressure(share float64) func(context.Context, stateOptions) (stateLine,
 		_, err = l.floors(o, slow.bytes)
 		l.Figures = []figure{
 			inMillis("checkpoint without load", idle.checkpoint.median(), 0),
+			inMillis("CPU of a checkpoint without load", time.Duration(idle.busy*float64(idle.cycle.median())), 0),
 			inMillis("checkpoint at full speed", free.checkpoint.median(), 0),
 			inMillis("checkpoint under backpressure", slow.checkpoint.median(), 0),
 			multiple("under backpressure / without load", ratio(slow.checkpoint.median(), idle.checkpoint.median()), 1.5),

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -60,7 +61,7 @@ func exactlyOnceFiles(ctx context.Context, o stateOptions) (l stateLine, err err
 		multiple("checkpoint / raw write of one file", ratio(checkpoints.median(), raw), 0),
 		{"files", float64(len(sink.at)), "", 0},
 	}
-	return l, os.RemoveAll(out)
+	return l, errors.Join(err, os.RemoveAll(out))
 }
 
 // visibleFiles writes a line for each element, and counts them.

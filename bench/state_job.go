@@ -100,7 +100,8 @@ func newStateJob(name string, interval time.Duration, folder string, keys int, p
 func (j *stateJob) start(ctx context.Context) error {
 	env := stream.NewEnv(j.options...).SetParallelism(stateWorkers)
 	if j.interval > 0 {
-		env.EnableCheckpointing(j.interval).SetCheckpointStorage(j.folder)
+		// The checkpoint that is under way when the source ends may come to nothing.
+		env.EnableCheckpointing(j.interval, stream.TolerableCheckpointFailureNumber(1)).SetCheckpointStorage(j.folder)
 	}
 	keyed := env.FromSource(j.feed, "Touches").UID("touches of " + j.name).KeyBy(func(t touch) uint64 { return t.Key })
 	var counted *stream.Stream[touched]
@@ -182,7 +183,9 @@ type observed struct {
 	outputs
 	rate       float64 // elements per second that came out
 	cpu        float64 // seconds of all processors per element
+	busy       float64 // processors, on average
 	checkpoint times   // durations of those that began and ended meanwhile
+	still      times   // how long the subtask that stood still longest did, in each
 	cycle      times   // from the trigger of one to that of the next
 	bytes      int64   // of the largest one
 	peak       float64 // of memory held from the system
@@ -203,9 +206,10 @@ func (j *stateJob) observe(ctx context.Context, d time.Duration, checkpoints int
 	})
 	o.outputs = j.out.end()
 	n := float64(j.brought() - from)
-	o.rate, o.cpu = n/time.Since(start).Seconds(), (cpuSeconds()-cpu)/n
+	took, used := time.Since(start).Seconds(), cpuSeconds()-cpu
+	o.rate, o.cpu, o.busy = n/took, used/n, used/took
 	stop()
-	o.checkpoint, o.cycle, o.bytes = book.times()
+	book.tell(&o)
 	return o, err
 }
 
@@ -246,7 +250,7 @@ type checkpointBook struct {
 }
 
 type seenCheckpoint struct {
-	took           time.Duration
+	took, still    time.Duration
 	trigger, bytes int64 // ms since 1970
 }
 
@@ -258,20 +262,25 @@ func (b *checkpointBook) read(j *stream.Job) {
 	b.last = time.Now()
 	for _, c := range j.Checkpoints().History {
 		if c.Status.String() == "COMPLETED" && c.Trigger >= b.from {
-			b.seen[c.ID] = seenCheckpoint{c.Duration, c.Trigger, c.CheckpointedSize}
+			seen := seenCheckpoint{took: c.Duration, trigger: c.Trigger, bytes: c.CheckpointedSize}
+			for _, v := range c.Vertices {
+				for _, s := range v.Subtasks {
+					seen.still = max(seen.still, s.Sync)
+				}
+			}
+			b.seen[c.ID] = seen
 		}
 	}
 }
 
-func (b *checkpointBook) times() (durations, cycles times, bytes int64) {
+func (b *checkpointBook) tell(o *observed) {
 	for id, c := range b.seen {
-		durations = append(durations, c.took)
-		bytes = max(bytes, c.bytes)
+		o.checkpoint, o.still = append(o.checkpoint, c.took), append(o.still, c.still)
+		o.bytes = max(o.bytes, c.bytes)
 		if next, ok := b.seen[id+1]; ok {
-			cycles = append(cycles, time.Duration(next.trigger-c.trigger)*time.Millisecond)
+			o.cycle = append(o.cycle, time.Duration(next.trigger-c.trigger)*time.Millisecond)
 		}
 	}
-	return durations, cycles, bytes
 }
 
 // times are durations of the same thing.

@@ -101,6 +101,7 @@ func (m *meters) end() outputs {
 
 const (
 	nearBarrier = 50 * time.Millisecond  // gaps that begin so long after a barrier belong to it
+	overslept   = 50 * time.Millisecond  // how late a slow sink may be and still catch up
 	regular     = 200 * time.Millisecond // where there are no barriers, how often one looks
 )
 
@@ -184,7 +185,7 @@ func (m *meter) take(xs []touched, now time.Duration) (wait time.Duration) {
 	if m.rate == 0 {
 		return 0
 	}
-	m.free = max(m.free, now-time.Millisecond) + time.Duration(float64(len(xs))/m.rate*1e9)
+	m.free = max(m.free, now-overslept) + time.Duration(float64(len(xs))/m.rate*1e9)
 	return m.free - now
 }
 

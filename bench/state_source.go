@@ -44,9 +44,6 @@ func (f *feed) at(rate float64) {
 	f.set(func() { f.pace = &pace{rate, f.now()} })
 }
 
-// hold makes updates wait.
-func (f *feed) hold() { f.set(func() { f.pace = nil }) }
-
 // end ends the source.
 func (f *feed) end() { f.set(func() { f.over = true }) }
 
