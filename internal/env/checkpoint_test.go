@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -421,85 +420,6 @@ func TestRetainedCheckpoints(t *testing.T) {
 	}
 }
 
-// The recovery folder is for one live process; who finished or was cancelled begins afresh, who failed goes on.
-func TestRecoveryBeginsWhereItShould(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		dir, seen := t.TempDir(), 0
-		run := func(fail int64, cancel bool) (read int) {
-			seen = 0
-			e := kept(1)
-			e.Settings.Checkpoints.Recovery = dir
-			tally(t, e, 100, func(x int64) error {
-				if seen++; x == fail {
-					return errBoom
-				}
-				return nil
-			})
-			x := start(t, e)
-			second := kept(1)
-			second.Settings.Checkpoints.Recovery = dir
-			tally(t, second, 1, neverFail)
-			if _, err := second.Start(t.Context(), "job"); err == nil || !strings.Contains(err.Error(), fmt.Sprint(os.Getpid())) {
-				t.Errorf("a second process in the folder: %v", err)
-			}
-			if cancel {
-				time.Sleep(50 * time.Millisecond)
-				x.Cancel()
-			}
-			<-x.Done()
-			if (fail >= 0 || cancel) == (x.Err() == nil) {
-				t.Errorf("ended with %v", x.Err())
-			}
-			return seen
-		}
-		run(60, false)
-		if n := run(-1, false); n > 60 || n < 40 {
-			t.Errorf("after a failure %d elements were read", n)
-		}
-		run(-1, true)
-		if n := run(-1, false); n != 100 {
-			t.Errorf("after a cancellation %d elements were read", n)
-		}
-		if n := run(-1, false); n != 100 {
-			t.Errorf("after a good end %d elements were read", n)
-		}
-	})
-}
-
-// A damaged checkpoint is no reason to forget everything: the user decides.
-func TestRecoveryFromADamagedCheckpointIsRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		dir := t.TempDir()
-		try := func() (*Execution, error) {
-			e := kept(1)
-			e.Settings.Checkpoints.Recovery = dir
-			tally(t, e, 100, func(x int64) error {
-				if x == 60 {
-					return errBoom
-				}
-				return nil
-			})
-			return e.Start(t.Context(), "job")
-		}
-		x, err := try()
-		if err != nil {
-			t.Fatal(err)
-		}
-		<-x.Done()
-		manifests, _ := filepath.Glob(filepath.Join(dir, "*", "checkpoints", "chk-*", checkpoint.ManifestName))
-		if len(manifests) != 1 {
-			t.Fatalf("left %v", manifests)
-		}
-		if err := os.Truncate(manifests[0], 20); err != nil {
-			t.Fatal(err)
-		}
-		var damaged *checkpoint.DamagedError
-		if _, err := try(); !errors.As(err, &damaged) || errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("got %v", err)
-		}
-	})
-}
-
 // Checkpoints that can't be written fail the job when more fail in a row than are tolerated, and not before.
 func TestTolerableCheckpointFailures(t *testing.T) {
 	for _, c := range []struct {
@@ -538,59 +458,6 @@ func (s *brokenTap) Snapshot(to *operator.Snapshot) error {
 		to.Lists = append(to.Lists, checkpoint.List{Name: "twice"}, checkpoint.List{Name: "twice"})
 	}
 	return s.tap.Snapshot(to)
-}
-
-// A savepoint that is newer than all checkpoints is what a killed program goes on from, as sinks have committed with it
-// (trap B031); when it is over, the program begins afresh.
-func TestRecoveryGoesOnFromTheLastSavepoint(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		dir, savepoints := t.TempDir(), t.TempDir()
-		v := &vault{committed: map[[2]int64][]int64{}}
-		begin := func(fail int64) (*Execution, error) {
-			e := kept(1)
-			e.Settings.Checkpoints.Recovery, e.Settings.Checkpoints.Interval = dir, 50*time.Millisecond
-			tallyTo(t, e, 200, func(x int64) error {
-				if x == fail {
-					return errBoom
-				}
-				return nil
-			}, v)
-			return e.Start(t.Context(), "job")
-		}
-		x, err := begin(95)
-		if err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(80 * time.Millisecond)
-		at, err := x.TakeSavepoint(t.Context(), savepoints, false, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		<-x.Done()
-		if err := os.Rename(at, at+" moved"); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := begin(-1); err == nil || !strings.Contains(err.Error(), at) {
-			t.Errorf("without the savepoint: %v", err)
-		}
-		if err := os.Rename(at+" moved", at); err != nil {
-			t.Fatal(err)
-		}
-		for i := range 2 {
-			x, err = begin(-1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			wait(t, x)
-			if r := x.Checkpoints().LatestRestored; (r != nil) != (i == 0) || r != nil && r.Location != at {
-				t.Errorf("run %d restored %+v", i, r)
-			}
-			if got := v.all(); i == 0 && !slices.Equal(got, totals(200)) {
-				t.Errorf("%d totals, want 200, or others", len(got))
-			}
-			v.committed = map[[2]int64][]int64{}
-		}
-	})
 }
 
 // The last checkpoint is taken again if it fails, long before the next one is due.
