@@ -17,7 +17,8 @@ type SourceFunction[T any] = process.SourceFunction[T]
 
 // FromFunc is a stream of what f emits, from one subtask. f runs on a goroutine of its own and may wait for outside data;
 // the source ends when it returns, an error or panic fails the task. ctx ends when the task is cancelled or fails; f must
-// return then.
+// return then. Snapshots know nothing of where f is: a job that is restored calls it anew, and what it emits again is
+// counted again. A source that must not repeat itself is a connector.Source.
 func (e *Env) FromFunc[T any](name string, f SourceFunction[T]) *Stream[T] {
 	return e.fromFunc(name, f, false)
 }
@@ -48,7 +49,8 @@ func (e *Env) fromFunc[T any](name string, f SourceFunction[T], parallel bool) *
 
 // FromGenerator is a stream of f(0), f(1) ... f(n-1), without end if n is negative. Subtasks take indices in turn.
 // ratePerSecond bounds the elements per second of all subtasks together, 0 means as fast as the job can take them; what a
-// stall has held up is caught up for one second's worth at most.
+// stall has held up is caught up for one second's worth at most. A job that is restored goes on with the next index, at
+// any parallelism.
 func (e *Env) FromGenerator[T any](n int64, f func(i int64) T, ratePerSecond float64) *Stream[T] {
 	t := typeOf[T](e)
 	if ratePerSecond < 0 || math.IsNaN(ratePerSecond) || math.IsInf(ratePerSecond, 0) {

@@ -35,7 +35,8 @@ func (e *Env) collection(name string, t *frame.Type, parallel bool, n int, open 
 }
 
 // FromSeq is a stream of what the iterator yields, from one subtask. The iterator must not wait for outside data: use
-// FromFunc for that.
+// FromFunc for that. A job that is restored starts it once more and leaves out as many elements as it had yielded, so it
+// must yield the same ones each time.
 func (e *Env) FromSeq[T any](seq iter.Seq[T]) *Stream[T] {
 	t := typeOf[T](e)
 	open := func(int, int) iter.Seq[T] { return seq }
@@ -43,7 +44,8 @@ func (e *Env) FromSeq[T any](seq iter.Seq[T]) *Stream[T] {
 }
 
 // FromParallelSeq is a stream of what the iterators yield: open makes the one of each subtask (Flink:
-// fromParallelCollection of a splittable iterator).
+// fromParallelCollection of a splittable iterator). After a restore they are started once more as that of FromSeq is; the
+// parallelism must be what it was.
 func (e *Env) FromParallelSeq[T any](open func(subtask, parallelism int) iter.Seq[T]) *Stream[T] {
 	t := typeOf[T](e)
 	return &Stream[T]{e.sourceNode("Parallel Collection Source", t, true, func() operator.Operator { return source.Seq(t, open) }).untimed()}
