@@ -26,7 +26,8 @@ type Backend struct {
 	// folder for temporary files. It should be on a local disk: nothing in it is needed after a crash.
 	Folder string
 	// CacheBytes bounds the cache of one store, that is of one stateful operator's subtask. Default: 64 MiB. Entries whose
-	// addresses are in use (a run's, at most) are kept beyond it.
+	// addresses are in use (a run's, at most) are kept beyond it. A store draws on the process's budget what its cache holds
+	// and 32 MiB for Pebble's own memory.
 	CacheBytes int64
 }
 

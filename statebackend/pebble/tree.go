@@ -8,13 +8,16 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/sstable"
 
 	"github.com/flott-dev/flott/statebackend"
 )
 
 const (
-	blockCache = 8 << 20
+	blockCache = 16 << 20
 	memTable   = 8 << 20
+	// indexBlock is so large that a file has one index: a read of a cold row finds it in the cache.
+	indexBlock = 256 << 10
 	// treeBytes is the memory of a tree, apart from our cache: its cache of blocks and two of its memory tables.
 	treeBytes = blockCache + 2*memTable
 	// batchBytes is about how much is written at once.
@@ -59,10 +62,15 @@ func (t *tree) open(folder string) (err error) {
 	defer blocks.Unref()
 	o := &pebble.Options{
 		Cache: blocks, MemTableSize: memTable, MemTableStopWritesThreshold: 4, DisableWAL: true, MaxOpenFiles: 256,
-		FormatMajorVersion: pebble.FormatNewest, Logger: silent{},
+		L0CompactionThreshold: 2,
+		FormatMajorVersion:    pebble.FormatNewest, Logger: silent{},
 	}
 	for i := range o.Levels {
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+		o.Levels[i].IndexBlockSize = indexBlock
+		if i < len(o.Levels)-1 {
+			o.Levels[i].Compression = func() *sstable.CompressionProfile { return sstable.NoCompression }
+		}
 	}
 	if t.DB, err = pebble.Open(t.folder, o); err != nil {
 		return errors.Join(fmt.Errorf("open a store in %s: %w", t.folder, err), os.RemoveAll(t.folder))

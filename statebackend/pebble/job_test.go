@@ -1,0 +1,123 @@
+package pebble_test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/flott-dev/flott/connector/file"
+	"github.com/flott-dev/flott/connector/filesink"
+	"github.com/flott-dev/flott/statebackend/pebble"
+	"github.com/flott-dev/flott/stream"
+)
+
+const distinct = 700 // keys
+
+// count builds a program that numbers how often each of the keys came and writes that exactly once into files below dir.
+func count(env *stream.Env, dir string, n int64, look func(int64) error) {
+	env.FromGenerator(n, func(i int64) int64 { return i }, 20_000).UID("numbers").
+		TryMap(func(_ context.Context, x int64) (int64, error) { return x, look(x) }).
+		KeyBy(func(x int64) string { return fmt.Sprint("key ", x%distinct) }).
+		Sum(func(int64) int64 { return 1 }).UID("counts").
+		Map(func(kv stream.KeyValue[string, int64]) string { return fmt.Sprint(kv.Key, ": ", kv.Value) }).
+		CommitTo(filesink.New(dir, file.TextEncoding[string]("\n")).RollOnCheckpoint()).UID("files")
+}
+
+// checkCounts compares the files of such a program with what they must hold.
+func checkCounts(t *testing.T, dir string, n int64) {
+	t.Helper()
+	var got, want []string
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || strings.HasPrefix(e.Name(), ".") {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		got = append(got, strings.Fields(strings.ReplaceAll(string(b), "key ", "key-"))...)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for x := range n {
+		want = append(want, fmt.Sprint("key-", x%distinct, ":"), fmt.Sprint(x/distinct+1))
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("%d words are in the files, want %d, or others", len(got), len(want))
+	}
+}
+
+func TestRestartsGoOnFromCheckpointsOfStateOnDisk(t *testing.T) {
+	dir, folder := t.TempDir(), t.TempDir()
+	const n = 6000
+	var failed atomic.Int64
+	env := stream.NewEnv(stream.WithBackends(pebble.Backend{Folder: folder, CacheBytes: 1})).SetParallelism(2).
+		EnableCheckpointing(20 * time.Millisecond).SetRestartStrategy(stream.FixedDelayRestart(5, time.Millisecond))
+	count(env, dir, n, func(x int64) error {
+		if x%1000 == 999 && failed.Add(1) <= 3 {
+			return fmt.Errorf("%d is a bad number", x)
+		}
+		return nil
+	})
+	job, err := env.ExecuteAsync(t.Context(), "ledger")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := job.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if failed.Load() < 3 {
+		t.Error("the job did not fail")
+	}
+	checkCounts(t, dir, n)
+	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
+		t.Errorf("%d stores are left, %v", len(left), err)
+	}
+}
+
+// TestSavepointsMoveBetweenBackends goes from memory to disk and back, each time with another parallelism.
+func TestSavepointsMoveBetweenBackends(t *testing.T) {
+	dir, savepoints := t.TempDir(), t.TempDir()
+	disk := stream.WithBackends(pebble.Backend{Folder: t.TempDir()})
+	var from []stream.Option
+	const n = 9000
+	for i, backend := range [][]stream.Option{nil, {disk}, nil} {
+		env := stream.NewEnv(append(from, backend...)...).SetParallelism(i + 1).EnableCheckpointing(20 * time.Millisecond)
+		var read atomic.Int64
+		enough := make(chan struct{})
+		count(env, dir, n, func(int64) error {
+			if read.Add(1) == 2000 {
+				close(enough)
+			}
+			return nil
+		})
+		job, err := env.ExecuteAsync(t.Context(), "ledger")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 2 {
+			if _, err := job.Wait(); err != nil {
+				t.Fatal(err)
+			}
+			break
+		}
+		select {
+		case <-enough:
+		case <-job.Done():
+		}
+		at, err := job.StopWithSavepoint(t.Context(), savepoints, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		from = []stream.Option{stream.WithSavepoint(at)}
+	}
+	checkCounts(t, dir, n)
+}
