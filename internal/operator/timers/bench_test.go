@@ -6,6 +6,7 @@ import (
 
 	"github.com/flott-dev/flott/internal/operator"
 	"github.com/flott-dev/flott/process"
+	"github.com/flott-dev/flott/serde"
 )
 
 // pending sets n timers spread over the next minute, keys of 8 bytes.
@@ -90,5 +91,25 @@ func BenchmarkRegisterAgain(b *testing.B) {
 	for i := range b.N {
 		k, h := key(uint64(i) % 10_000)
 		s.Register(process.EventTime, k, h, nil, 1_700_000_000_000+1+int64(h%60_000))
+	}
+}
+
+// BenchmarkFreeze is how long a snapshot of a million timers holds the subtask up.
+func BenchmarkFreeze(b *testing.B) {
+	key, err := serde.KeyOf[int64]()
+	if err != nil {
+		b.Fatal(err)
+	}
+	types := Types{Key: key, Seed: 3}
+	s := New(Options{Inline: 8})
+	for i := range int64(1_000_000) {
+		k := binary.LittleEndian.AppendUint64(nil, uint64(i))
+		s.Register(process.EventTime, k, key.HashOne(k, 3), nil, i%1000)
+	}
+	for b.Loop() {
+		o := operator.Snapshot{Groups: 128}
+		if err := s.Freeze(&o, types); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
