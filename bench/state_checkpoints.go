@@ -17,6 +17,7 @@ const (
 // atPace looks at a job after it has got used to a pace.
 func (j *stateJob) atPace(ctx context.Context, o stateOptions, rate float64, checkpoints int) (observed, error) {
 	j.feed.at(rate)
+	j.flows = true
 	select {
 	case <-time.After(o.span(warmUp)):
 	case <-ctx.Done():
@@ -69,9 +70,9 @@ func fullCheckpoints(ctx context.Context, o stateOptions) (l stateLine, err erro
 	l.Figures = []figure{
 		{"elements per s without checkpoints", bare.full.rate / 1e6, "M", 0},
 		{"elements per s with them", saved.full.rate / 1e6, "M", 0},
-		percent("loss at full speed", 1-saved.full.rate/bare.full.rate, 0),
-		percent("loss at half of it", 1-saved.half.rate/rate, 30),
-		percent("more CPU per element at half of it", saved.half.cpu/bare.half.cpu-1, 0),
+		percent("loss at full speed", 1-ratio(saved.full.rate, bare.full.rate), 0),
+		percent("loss at half of it", 1-ratio(saved.half.rate, rate), 30),
+		percent("more CPU per element at half of it", ratio(saved.half.cpu, bare.half.cpu)-1, 0),
 		inMillis("checkpoint at full speed", saved.full.checkpoint.median(), 0),
 		inMillis("checkpoint at half of it", saved.half.checkpoint.median(), 0),
 		inMillis("from checkpoint to checkpoint", saved.half.cycle.median(), 0),
@@ -84,13 +85,19 @@ func fullCheckpoints(ctx context.Context, o stateOptions) (l stateLine, err erro
 		inMillis("longest gap of all with checkpoints", saved.half.longest, 0),
 		inMillis("longest gap of all without", bare.half.longest, 0),
 		multiple("memory held by the state / keys and values", held/float64(l.StateBytes), 0),
-		multiple("peak / memory held by the state", peak/held, 1.6),
-		multiple("peak without checkpoints / the same", (max(bare.full.peak, bare.half.peak)-empty)/held, 0),
+		multiple("peak / memory held by the state", ratio(peak, held), 1.6),
+		multiple("peak without checkpoints / the same", ratio(max(bare.full.peak, bare.half.peak)-empty, held), 0),
 	}
 	return l, err
 }
 
-func ratio(a, b time.Duration) float64 { return float64(a) / float64(b) }
+// ratio is a / b; 0 where b is not known.
+func ratio[N time.Duration | float64](a, b N) float64 {
+	if b == 0 {
+		return 0
+	}
+	return float64(a) / float64(b)
+}
 
 // hotKeys compares a job that takes checkpoints every second with one that takes none, where few keys get most updates.
 func hotKeys(ctx context.Context, o stateOptions) (l stateLine, err error) {
@@ -117,8 +124,8 @@ func hotKeys(ctx context.Context, o stateOptions) (l stateLine, err error) {
 	l.Figures = []figure{
 		{"elements per s without checkpoints", bare.rate / 1e6, "M", 0},
 		{"elements per s with them", saved.rate / 1e6, "M", 0},
-		percent("loss", 1-saved.rate/bare.rate, 8),
-		percent("more CPU per element", saved.cpu/bare.cpu-1, 0),
+		percent("loss", 1-ratio(saved.rate, bare.rate), 8),
+		percent("more CPU per element", ratio(saved.cpu, bare.cpu)-1, 0),
 		inMillis("checkpoint", saved.checkpoint.median(), 150),
 		multiple("checkpoint / raw write", ratio(saved.checkpoint.median(), raw), 0),
 		inMillis("longest gap around a barrier", saved.near.longest(), 0),

@@ -37,6 +37,7 @@ func exactlyOnceFiles(ctx context.Context, o stateOptions) (l stateLine, err err
 	var checkpoints times
 	n, digest, err := j.run(ctx, func(ctx context.Context) error {
 		j.feed.at(commitRate)
+		j.flows = true
 		seen, err := j.observe(ctx, max(4*commitInterval, o.span(watched)), wantSeen)
 		till, checkpoints = j.feed.now(), seen.checkpoint
 		return err

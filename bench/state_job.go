@@ -84,6 +84,7 @@ type stateJob struct {
 	out      *meters
 	files    *timedFiles   // where elements go; nil: to out
 	written  atomic.Uint64 // elements, into files
+	flows    bool          // elements are due
 	small    bool          // count in states of one word
 	before   uint64
 	options  []stream.Option
@@ -191,7 +192,8 @@ type observed struct {
 	peak       float64 // of memory held from the system
 }
 
-// observe looks at the job for a time, and for as long as it takes to see so many checkpoints from trigger to end.
+// observe looks at the job for a time, and for as long as it takes to see an element, if any are due, and so many checkpoints
+// from trigger to end.
 func (j *stateJob) observe(ctx context.Context, d time.Duration, checkpoints int) (o observed, err error) {
 	book := &checkpointBook{from: time.Now().UnixMilli(), seen: map[int64]seenCheckpoint{}}
 	stop := watchMemory(&o.peak)
@@ -202,12 +204,12 @@ func (j *stateJob) observe(ctx context.Context, d time.Duration, checkpoints int
 		if checkpoints > 0 {
 			book.read(j.job)
 		}
-		return time.Since(start) >= d && len(book.seen) >= checkpoints
+		return time.Since(start) >= d && len(book.seen) >= checkpoints && (!j.flows || j.brought() > from)
 	})
 	o.outputs = j.out.end()
 	n := float64(j.brought() - from)
 	took, used := time.Since(start).Seconds(), cpuSeconds()-cpu
-	o.rate, o.cpu, o.busy = n/took, used/n, used/took
+	o.rate, o.cpu, o.busy = n/took, ratio(used, n), used/took
 	stop()
 	book.tell(&o)
 	return o, err
