@@ -102,7 +102,13 @@ func TestSessionsThatCannotBeReadAreRefused(t *testing.T) {
 	with := func(change func(i *statebackend.TableInfo, r *statebackend.Row)) tables {
 		i, r := info, good
 		change(&i, &r)
-		return tables{{TableInfo: i, Rows: func(yield func(*statebackend.Row, error) bool) { _ = yield(&r, nil) && yield(&r, nil) }}}
+		return tables{{TableInfo: i, Rows: func(yield func(*statebackend.Row, error) bool) {
+			for range 2 {
+				if !yield(&r, nil) {
+					return
+				}
+			}
+		}}}
 	}
 	for want, store := range map[string]tables{
 		"key type":               with(func(i *statebackend.TableInfo, _ *statebackend.Row) { i.Key = &serde.Schema{Kind: serde.String} }),
