@@ -36,6 +36,7 @@ func addressesStayGoodForTheWholeRun(t *tester) {
 			*(*[64]int64)(far[i]) = [64]int64{63: round}
 			ok(t, other.Delete(i))
 		}
+		ok(t, other.Range(func(*statebackend.Entry) bool { return true }))
 		for i, p := range out {
 			if fresh[i] != (round == 0) || *(*int64)(p) != int64(i)*round {
 				t.Fatalf("round %d: slot %d has %d, fresh %v", round, i, *(*int64)(p), fresh[i])
