@@ -312,6 +312,9 @@ func TestTimeToLiveGoesOnOverRestore(t *testing.T) {
 	}
 	k = restore(snap, 12*minute)
 	table = open(k, ten)
+	if table.Len() != 2 {
+		t.Errorf("%d values were restored, want the 2 that have not expired", table.Len())
+	}
 	alive("down for minutes", k, table, 5, 9)
 
 	k = restore(snap, 12*minute)

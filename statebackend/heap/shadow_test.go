@@ -224,15 +224,20 @@ func TestSnapshotsOutliveTheStore(t *testing.T) {
 // TestSnapshotsHoldTheValuesOfTheBarrier is trap B024: values are changed behind pointers and through addresses of slots
 // after the snapshot was taken and before it is read.
 func TestSnapshotsHoldTheValuesOfTheBarrier(t *testing.T) {
+	t.Run("words", func(t *testing.T) { testBarrier(t, func(n int) int64 { return int64(n) }) })
+	t.Run("rows", func(t *testing.T) { testBarrier(t, func(n int) string { return fmt.Sprint(n) }) })
+}
+
+func testBarrier[K comparable](t *testing.T, key func(int) K) {
 	type counter struct{ N *int64 }
-	k := newKit[int64](t)
+	k := newKit[K](t)
 	pointed, err := k.store.Table(statebackend.TableSpec{Name: "pointed", Value: handle[counter](t)})
 	ok(t, err)
 	plain, err := k.store.Table(statebackend.TableSpec{Name: "plain", Value: handle[int64](t)})
 	ok(t, err)
-	keys := make([]int64, 1000)
+	keys := make([]K, 1000)
 	for i := range keys {
-		keys[i] = int64(i)
+		keys[i] = key(i)
 	}
 	n := int64(7)
 	v := counter{&n}
@@ -266,7 +271,7 @@ func TestSnapshotsHoldTheValuesOfTheBarrier(t *testing.T) {
 			}
 		}
 	}
-	k.run(0)
+	k.run(keys[0])
 	k.checkClosed()
 }
 
