@@ -101,8 +101,7 @@ func newStateJob(name string, interval time.Duration, folder string, keys int, p
 func (j *stateJob) start(ctx context.Context) error {
 	env := stream.NewEnv(j.options...).SetParallelism(stateWorkers)
 	if j.interval > 0 {
-		// The checkpoint that is under way when the source ends may come to nothing.
-		env.EnableCheckpointing(j.interval, stream.TolerableCheckpointFailureNumber(1)).SetCheckpointStorage(j.folder)
+		env.EnableCheckpointing(j.interval).SetCheckpointStorage(j.folder)
 	}
 	keyed := env.FromSource(j.feed, "Touches").UID("touches of " + j.name).KeyBy(func(t touch) uint64 { return t.Key })
 	var counted *stream.Stream[touched]

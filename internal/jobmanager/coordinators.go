@@ -165,8 +165,12 @@ func (c *coordinator) fail(err error) {
 	}
 }
 
-// giveUp fails the attempt for another reason than a coordinator's.
+// giveUp fails the attempt for another reason than a coordinator's. An attempt that is over can't fail any more: a checkpoint
+// that was under way when the last task ended is no longer wanted.
 func (cs *coordinators) giveUp(err error) {
+	if cs.ctx.Err() != nil {
+		return
+	}
 	select {
 	case cs.failed <- err:
 	default:
