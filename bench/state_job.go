@@ -262,7 +262,7 @@ func (b *checkpointBook) read(j *stream.Job) {
 	}
 	b.last = time.Now()
 	for _, c := range j.Checkpoints().History {
-		if c.Status.String() == "COMPLETED" && c.Trigger >= b.from {
+		if c.Status == stream.CheckpointCompleted && c.Trigger >= b.from {
 			seen := seenCheckpoint{took: c.Duration, trigger: c.Trigger, bytes: c.CheckpointedSize}
 			for _, v := range c.Vertices {
 				for _, s := range v.Subtasks {

@@ -113,6 +113,22 @@ func WithSavepoint(path string, opts ...SavepointOption) Option {
 // last ones with sizes and durations, down to subtasks.
 type CheckpointHistory = env.CheckpointHistory
 
+// CheckpointStatistics are the numbers of one checkpoint or savepoint.
+type CheckpointStatistics = env.CheckpointStatistics
+
+// CheckpointStatus is how far a checkpoint is.
+type CheckpointStatus = env.CheckpointStatus
+
+// The statuses of checkpoints.
+const (
+	// CheckpointInProgress: it has begun and not ended.
+	CheckpointInProgress = env.CheckpointInProgress
+	// CheckpointCompleted: it can be restored, or could until it was discarded.
+	CheckpointCompleted = env.CheckpointCompleted
+	// CheckpointFailed: it was given up.
+	CheckpointFailed = env.CheckpointFailed
+)
+
 // Checkpoints is the history of the job's checkpoints and savepoints so far.
 func (j *Job) Checkpoints() CheckpointHistory { return j.x.Checkpoints() }
 

@@ -34,11 +34,20 @@ const (
 	RetainOnCancellation = control.RetainOnCancellation
 )
 
-// CheckpointHistory, CheckpointStatistics and RestoredCheckpoint are what is remembered of a job's snapshots.
+// CheckpointHistory, CheckpointStatistics, CheckpointStatus and RestoredCheckpoint are what is remembered of a job's
+// snapshots.
 type (
 	CheckpointHistory    = control.CheckpointOverview
 	CheckpointStatistics = control.CheckpointStatistics
+	CheckpointStatus     = control.CheckpointStatus
 	RestoredCheckpoint   = control.RestoredCheckpoint
+)
+
+// The statuses of checkpoints.
+const (
+	CheckpointInProgress = control.CheckpointInProgress
+	CheckpointCompleted  = control.CheckpointCompleted
+	CheckpointFailed     = control.CheckpointFailed
 )
 
 // Checkpoints are the settings of a job's snapshots.
