@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -204,7 +205,7 @@ func TestFullDiskFailsCheckpointsOnly(t *testing.T) {
 		disk := opt.FS.(*full)
 		phase := func(no bool) (completed, failed int64) {
 			before := j.Checkpoints().Counts
-			disk.no = no
+			disk.no.Store(no)
 			time.Sleep(55 * time.Millisecond)
 			after := j.Checkpoints().Counts
 			return after.Completed - before.Completed, after.Failed - before.Failed
@@ -232,11 +233,11 @@ func TestFullDiskFailsCheckpointsOnly(t *testing.T) {
 // full is a disk that is full, when it is told so.
 type full struct {
 	vfs.FS
-	no bool
+	no atomic.Bool // the job writes on goroutines of its own
 }
 
 func (f *full) Create(name string, how vfs.Mode) (vfs.Writer, error) {
-	if f.no {
+	if f.no.Load() {
 		return nil, vfs.ErrNoSpace
 	}
 	return f.FS.Create(name, how)
