@@ -32,7 +32,7 @@ func (s *WindowedStream[T, K, W]) ReduceProcess[F func(a, b T) T | func(acc, x *
 // Aggregate folds the elements of a window by an aggregate, in the order of arrival, and emits its result with key and
 // window. One accumulator is kept per window.
 func (s *WindowedStream[T, K, W]) Aggregate[A, R any](a agg.Aggregate[T, A, R]) *Stream[window.Result[K, W, R]] {
-	return aggregated(s, "Window Aggregate", a, result[K, W, R])
+	return aggregated(s, "Window Aggregate", a, results[K, W, R]())
 }
 
 // AggregateWith is Aggregate with a function that makes the result of the aggregate's, its key and its window.
@@ -51,7 +51,7 @@ func (s *WindowedStream[T, K, W]) AggregateProcess[A, R any, P window.Function[K
 // init of its own; f may change what it gets and return it. Results of a fold can't be merged: windows that merge refuse
 // it, as in Flink.
 func (s *WindowedStream[T, K, W]) Fold[R any](init R, f func(acc R, x T) R) *Stream[window.Result[K, W, R]] {
-	return folded(s, init, f, result[K, W, R])
+	return folded(s, init, f, results[K, W, R]())
 }
 
 // FoldWith is Fold with a function that makes the result of the fold's, its key and its window.
@@ -81,22 +81,22 @@ func (s *WindowedStream[T, K, W]) Process[P window.Function[K, T, W, R], R any](
 
 // Sum emits the total of sel of a window's elements. Integers wrap around as in Go.
 func (s *WindowedStream[T, K, W]) Sum[N Number](sel func(T) N) *Stream[window.Result[K, W, N]] {
-	return aggregated(s, "Window Sum", agg.Sum(sel), result[K, W, N])
+	return aggregated(s, "Window Sum", agg.Sum(sel), results[K, W, N]())
 }
 
 // Count emits the number of a window's elements.
 func (s *WindowedStream[T, K, W]) Count[N int64]() *Stream[window.Result[K, W, int64]] {
-	return aggregated(s, "Window Count", agg.Count[T](), result[K, W, int64])
+	return aggregated(s, "Window Count", agg.Count[T](), results[K, W, int64]())
 }
 
 // Min emits the smallest sel of a window's elements. A NaN is greater than every number.
 func (s *WindowedStream[T, K, W]) Min[V cmp.Ordered](sel func(T) V) *Stream[window.Result[K, W, V]] {
-	return aggregated(s, "Window Min", agg.Min(sel), result[K, W, V])
+	return aggregated(s, "Window Min", agg.Min(sel), results[K, W, V]())
 }
 
 // Max emits the largest sel of a window's elements. A NaN is greater than every number.
 func (s *WindowedStream[T, K, W]) Max[V cmp.Ordered](sel func(T) V) *Stream[window.Result[K, W, V]] {
-	return aggregated(s, "Window Max", agg.Max(sel), result[K, W, V])
+	return aggregated(s, "Window Max", agg.Max(sel), results[K, W, V]())
 }
 
 // MinBy emits the element of a window with the smallest sel. tie says which one of equals, KeepFirst unless given.
@@ -118,8 +118,13 @@ func chosenBy[T, K any, W window.Window, V cmp.Ordered](s *WindowedStream[T, K, 
 	}, func(x *T, _ *window.Info[K, W], r T) { *x = r })
 }
 
-func result[K any, W window.Window, R any](x *window.Result[K, W, R], i *window.Info[K, W], r R) {
-	x.Key, x.Window, x.Value = i.Key, i.Window, r
+// results makes results of values. It is out of line, and a function that gives one, so that element types share it.
+//
+//go:noinline
+func results[K any, W window.Window, R any]() func(x *window.Result[K, W, R], i *window.Info[K, W], r R) {
+	return func(x *window.Result[K, W, R], i *window.Info[K, W], r R) {
+		x.Key, x.Window, x.Value = i.Key, i.Window, r
+	}
 }
 
 // combination is a reduce function over addresses.

@@ -77,20 +77,33 @@ func (p *probe) build(t *testing.T, src string) (bytes int64, took time.Duration
 	return info.Size(), took
 }
 
+// The steps that each element type of a program goes through after its key: an aggregate over all time, or in windows.
+const (
+	rolling  = `Reduce(func(a, b element%[1]d) element%[1]d { a.Value += b.Value; return a })`
+	windowed = `TimeWindow(time.Minute).Aggregate(agg.Sum(func(e element%[1]d) float64 { return e.Score }))`
+)
+
 // typesProgram is a program with n element types, each going through the common steps of a job. The salt makes every
 // program's text its own, so that none comes from the build cache.
-func typesProgram(n int, salt int64) string {
+func typesProgram(n int, salt int64, step string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `package main
 
 import (
 	"context"
 	"log"
+	"time"
 
+	"github.com/flott-dev/flott/agg"
 	"github.com/flott-dev/flott/stream"
 )
 
-const salt = %d
+const (
+	salt = %d
+	_    = time.Minute
+)
+
+var _ = agg.Count[int]
 
 func main() {
 	env := stream.NewEnv()
@@ -117,7 +130,7 @@ func job%[1]d(env *stream.Env) {
 		Map(func(e element%[1]d) element%[1]d { e.Value++; return e }).
 		Filter(func(e element%[1]d) bool { return e.Value > 0 }).
 		KeyBy(func(e element%[1]d) string { return e.Key }).
-		Reduce(func(a, b element%[1]d) element%[1]d { a.Value += b.Value; return a }).
+		`+step+`.
 		Print()
 }
 `, i)
@@ -130,13 +143,19 @@ func job%[1]d(env *stream.Env) {
 func TestCostOfOneMoreElementType(t *testing.T) {
 	p := newProbe(t)
 	salt := time.Now().UnixNano()
-	p.build(t, typesProgram(1, salt)) // fills the build cache with everything below
+	p.build(t, typesProgram(1, salt, rolling)) // fills the build cache with everything below
+	for name, step := range map[string]string{"rolling": rolling, "windowed": windowed} {
+		t.Run(name, func(t *testing.T) { p.cost(t, salt, step) })
+	}
+}
 
+func (p *probe) cost(t *testing.T, salt int64, step string) {
+	t.Helper()
 	var bytes [2]int64
 	var fastest [2]time.Duration
 	for round := range int64(3) {
 		for i, n := range []int{1, 1 + costTypes} {
-			size, took := p.build(t, typesProgram(n, salt+1+round))
+			size, took := p.build(t, typesProgram(n, salt+1+round, step))
 			bytes[i] = size
 			if round == 0 || took < fastest[i] {
 				fastest[i] = took

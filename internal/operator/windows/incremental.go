@@ -155,23 +155,19 @@ func adding[T, A any](k *Incremental, a *adder[T, A]) {
 	}
 	k.AddColumn = func(accs unsafe.Pointer, ids []uint32, fresh []bool, r *frame.Run, from int) {
 		xs := frame.Values[T](r)[from : from+len(ids)]
-		switch f := a.f; {
-		case plain && fresh == nil:
-			for i := range xs {
-				f.Add(cell[A](accs, ids[i]), xs[i])
-			}
-		case plain:
-			for i := range xs { // cell is not inlined everywhere
-				acc := (*A)(unsafe.Add(accs, uintptr(ids[i])*unsafe.Sizeof(*(*A)(accs))))
-				if fresh[i] {
-					*acc = f.Create()
-				}
-				f.Add(acc, xs[i])
-			}
-		default:
+		if !plain {
 			for i := range xs {
 				a.add(cell[A](accs, ids[i]), fresh != nil && fresh[i], &xs[i])
 			}
+			return
+		}
+		f := a.f
+		for i := range xs { // cell is not inlined everywhere
+			acc := (*A)(unsafe.Add(accs, uintptr(ids[i])*unsafe.Sizeof(*(*A)(accs))))
+			if fresh != nil && fresh[i] {
+				*acc = f.Create()
+			}
+			f.Add(acc, xs[i])
 		}
 	}
 }
