@@ -240,8 +240,10 @@ func TestRestartGoesOnFromTheLatestCheckpoint(t *testing.T) {
 			t.Errorf("%d elements were read: the restarts began anew", n)
 		}
 		c := x.Checkpoints()
-		if c.Counts.Restored != 3 || c.Counts.Completed < 10 || c.LatestCompleted == nil || c.LatestCompleted.StateSize == 0 {
-			t.Errorf("history %+v", c.Counts)
+		// The last checkpoint may have come when all tasks had finished: it holds nothing then.
+		holds := func(s CheckpointStatistics) bool { return s.Status == CheckpointCompleted && s.StateSize > 0 }
+		if c.Counts.Restored != 3 || c.Counts.Completed < 10 || c.LatestCompleted == nil || !slices.ContainsFunc(c.History, holds) {
+			t.Errorf("history %+v", c)
 		}
 	})
 }
