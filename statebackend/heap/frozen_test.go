@@ -131,6 +131,7 @@ func (d *driver[K]) end(s *snapshot) {
 	s.frozen.Release()
 }
 
+// TestFrozenRowsAreThoseOfTheMoment has more keys than the suite, so that tables get pages while snapshots are open.
 func TestFrozenRowsAreThoseOfTheMoment(t *testing.T) {
 	t.Run("words", func(t *testing.T) {
 		testFrozenRows(t, 1, 1500, func(n int) int64 { return int64(n) * 3 })
@@ -146,8 +147,8 @@ func TestFrozenRowsAreThoseOfTheMoment(t *testing.T) {
 func testFrozenRows[K comparable](t *testing.T, seed uint64, keys int, key func(n int) K) {
 	d := newDriver(t, seed, keys, 1, key)
 	var open []*snapshot
-	snapshots, refilled := 0, 0
-	for i := range 160 {
+	snapshots := 0
+	for range 160 {
 		d.steps()
 		if len(open) < 3 && d.r.IntN(6) == 0 {
 			open = append(open, d.freeze())
@@ -158,10 +159,6 @@ func testFrozenRows[K comparable](t *testing.T, seed uint64, keys int, key func(
 				d.end(open[n])
 				open = slices.Delete(open, n, n+1)
 			}
-		}
-		if i%80 == 79 {
-			d.refill()
-			refilled++
 		}
 		if d.memory.held != d.store.MemoryBytes() {
 			t.Fatalf("budget holds %d bytes, store %d", d.memory.held, d.store.MemoryBytes())
@@ -174,8 +171,8 @@ func testFrozenRows[K comparable](t *testing.T, seed uint64, keys int, key func(
 	}
 	d.run(d.key1(0)) // sees what was released
 	d.checkClosed()
-	if snapshots < 10 || refilled < 2 {
-		t.Errorf("only %d snapshots, %d restores", snapshots, refilled)
+	if snapshots < 10 {
+		t.Errorf("only %d snapshots", snapshots)
 	}
 }
 
@@ -350,41 +347,4 @@ func testWriter[K comparable](t *testing.T, seed uint64, keys int, key func(n in
 	}
 	d.run(d.key1(0))
 	d.checkClosed()
-}
-
-// refill restores the state into three stores and from them into one, which must hold the same.
-func (d *driver[K]) refill() {
-	whole := freeze(d.t, d.store)
-	want := d.want()
-	merged := &held{tables: map[string]*heldTable{}}
-	for _, groups := range [][2]int{{0, 42}, {43, 85}, {86, 127}} {
-		k := restoredKit[K](d.t, whole.of(groups[0], groups[1]), func(o *statebackend.Options) { o.FirstGroup, o.LastGroup = groups[0], groups[1] })
-		k.now = d.now
-		for _, m := range d.models {
-			c := *m
-			c.open(d.t, k.store)
-		}
-		part := freeze(d.t, k.store)
-		for _, name := range part.names {
-			p := part.tables[name]
-			if m := merged.tables[name]; m != nil {
-				m.rows = append(m.rows, p.rows...)
-			} else {
-				merged.tables[name] = p
-				merged.names = append(merged.names, name)
-			}
-		}
-		k.checkClosed()
-	}
-	k := restoredKit[K](d.t, merged)
-	k.now = d.now
-	for _, m := range d.models {
-		c := *m
-		c.open(d.t, k.store)
-	}
-	again := freeze(d.t, k.store)
-	for i, m := range d.models {
-		m.check(d.t, again.tables[m.spec.Name].rows, want[i])
-	}
-	k.checkClosed()
 }

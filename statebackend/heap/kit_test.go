@@ -12,6 +12,15 @@ import (
 
 const testSeed = 42
 
+type pair struct{ A, B int64 }
+
+type textValue struct {
+	N    int64
+	S    string
+	Flag bool
+	T    string
+}
+
 // kit drives a store with runs of keys of type K.
 type kit[K comparable] struct {
 	t       testing.TB
@@ -81,14 +90,6 @@ func (k *kit[K]) run(keys ...K) {
 	k.hashes = k.hashes[:len(keys)]
 	k.key.Hash(&k.canon, testSeed, k.hashes)
 	k.store.BeginRun(&k.canon, k.hashes)
-}
-
-// decode makes a key of its canonical bytes.
-func (k *kit[K]) decode(b []byte) (key K) {
-	if err := k.key.Decode(b, unsafe.Pointer(&key)); err != nil {
-		k.t.Fatal(err)
-	}
-	return key
 }
 
 func handle[V any](t testing.TB) *serde.Handle {
