@@ -1,6 +1,7 @@
 package streaming_test
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -9,9 +10,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/flott-dev/flott/checkpoint"
 	"github.com/flott-dev/flott/conformance"
 	"github.com/flott-dev/flott/internal/control"
 	"github.com/flott-dev/flott/internal/keygroup"
+	"github.com/flott-dev/flott/internal/vfs"
+	"github.com/flott-dev/flott/serde"
+	"github.com/flott-dev/flott/statebackend"
 )
 
 type rescaleCase struct {
@@ -52,33 +57,81 @@ func TestOperatorStateRescaleVectors(t *testing.T) {
 	s.Run(t)
 }
 
-// redistribute gives the items of each new subtask by state, and how many pieces there are of each state.
+// snapshot writes the states as the lists of an operator.
+func (r savedStates) snapshot(t *testing.T, disk vfs.FS) *checkpoint.Manifest {
+	t.Helper()
+	modes := map[string]checkpoint.Mode{"split": checkpoint.Split, "union": checkpoint.Union, "broadcast": checkpoint.Broadcast}
+	var subtasks []checkpoint.State
+	for _, states := range r {
+		var of checkpoint.State
+		for _, name := range slices.Sorted(maps.Keys(states)) {
+			l := checkpoint.List{Name: name, Mode: word(t, modes, states[name].Mode)}
+			for _, item := range states[name].Items {
+				l.Items = append(l.Items, []byte(item))
+			}
+			of.Lists = append(of.Lists, l)
+		}
+		subtasks = append(subtasks, of)
+	}
+	return snapshotOf(t, disk, savedOperator{"op", 128, subtasks})
+}
+
+// redistribute gives the items of each new subtask by state, and how many pieces there are of each state: stretches of one
+// old subtask's items, whose names tell whose they were.
 func (r savedStates) redistribute(t *testing.T, parallelism int) (items []map[string][]string, pieces map[string]int) {
 	t.Helper()
-	spreads := map[string]control.Spread{"split": control.Split, "union": control.Union, "broadcast": control.Broadcast}
-	old := make([][]control.ItemState, len(r))
-	for i, states := range r {
-		for name, s := range states {
-			old[i] = append(old[i], control.ItemState{Name: name, Spread: word(t, spreads, s.Mode), Items: len(s.Items)})
-		}
-	}
-	dealt, err := control.Redistribute(old, parallelism)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(dealt) != parallelism {
-		t.Fatalf("state for %d subtasks, want %d", len(dealt), parallelism)
-	}
+	disk := vfs.NewMem()
+	m := r.snapshot(t, disk)
 	pieces = map[string]int{}
-	for _, of := range dealt {
-		m := map[string][]string{}
-		for _, p := range of {
-			m[p.State] = append(m[p.State], r[p.Source][p.State].Items[p.From:p.To]...)
-			pieces[p.State]++
+	for n := range parallelism {
+		_, lists, err := m.Restore(disk, rescaleID("op"), n, parallelism, 128)
+		if err != nil {
+			t.Fatal(err)
 		}
-		items = append(items, m)
+		of := map[string][]string{}
+		for _, l := range lists {
+			sources := map[string]bool{}
+			for _, item := range l.Items {
+				of[l.Name] = append(of[l.Name], string(item))
+				source, _, _ := strings.Cut(string(item), "#")
+				sources[source] = true
+			}
+			pieces[l.Name] += len(sources)
+		}
+		items = append(items, of)
 	}
 	return items, pieces
+}
+
+// savedOperator is an operator of a snapshot, its state by old subtask.
+type savedOperator struct {
+	uid            string
+	maxParallelism int
+	subtasks       []checkpoint.State
+}
+
+func rescaleID(uid string) string { return fmt.Sprintf("%032x", uid) }
+
+// snapshotOf writes operators.
+func snapshotOf(t *testing.T, disk vfs.FS, operators ...savedOperator) *checkpoint.Manifest {
+	t.Helper()
+	m := &checkpoint.Manifest{Folder: "/s"}
+	if err := checkpoint.BeginSnapshot(disk, m.Folder); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range operators {
+		saved := checkpoint.Operator{ID: rescaleID(o.uid), UID: o.uid, Name: o.uid, Parallelism: len(o.subtasks), MaxParallelism: o.maxParallelism}
+		for i := range o.subtasks {
+			first, last := keygroup.RangeOf(o.maxParallelism, len(o.subtasks), i)
+			part, err := (&checkpoint.Writer{FS: disk, Folder: m.Folder}).Write(t.Context(), saved.ID, i, first, last, &o.subtasks[i])
+			if err != nil {
+				t.Fatal(err)
+			}
+			saved.Parts = append(saved.Parts, part)
+		}
+		m.Operators = append(m.Operators, saved)
+	}
+	return m
 }
 
 func runRepartition(t *testing.T, c *rescaleCase) {
@@ -158,7 +211,7 @@ func rescaleRules() map[string]func(*testing.T) {
 }
 
 func ruleRepartitionInvariants(t *testing.T) {
-	var names [9][9][9]string // of items: they are made once, as there are millions
+	var names [9][9][9]string // of items: they are made once
 	for s := range names {
 		for i := range names[s] {
 			for k := range names[s][i] {
@@ -167,7 +220,7 @@ func ruleRepartitionInvariants(t *testing.T) {
 		}
 	}
 	rng := rand.New(rand.NewPCG(42, 0))
-	for range 10000 {
+	for range 3000 {
 		oldParallelism, parallelism, states := 1+rng.IntN(9), 1+rng.IntN(9), 1+rng.IntN(9)
 		old := make(savedStates, oldParallelism)
 		modes := map[string]string{}
@@ -221,42 +274,81 @@ func ruleRepartitionInvariants(t *testing.T) {
 	}
 }
 
-// keyedOperator is the state of an operator with all key groups, in so many subtasks.
-func keyedOperator(uid string, maxParallelism, parallelism int) control.OperatorState {
-	s := control.OperatorState{UID: uid, Name: uid, MaxParallelism: maxParallelism, Subtasks: make([][]control.ItemState, parallelism)}
+// keyedOperator is the state of an operator with a row in each key group and a list of two items a subtask.
+func keyedOperator(t *testing.T, uid string, maxParallelism, parallelism int) savedOperator {
+	t.Helper()
+	number, err := serde.Of[int64]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := savedOperator{uid: uid, maxParallelism: maxParallelism}
 	for i := range parallelism {
 		first, last := keygroup.RangeOf(maxParallelism, parallelism, i)
-		s.Keyed = append(s.Keyed, control.KeyedState{Source: i, Groups: keygroup.Range{First: first, Last: last}})
-		s.Subtasks[i] = []control.ItemState{{Name: "list", Items: 2}}
+		rows := func(yield func(*statebackend.Row, error) bool) {
+			for g := first; g <= last; g++ {
+				n := binary.LittleEndian.AppendUint64(nil, uint64(g))
+				if !yield(&statebackend.Row{Group: g, Key: n, Value: n}, nil) {
+					return
+				}
+			}
+		}
+		info := statebackend.TableInfo{Name: "table", Kind: "value", Key: number.Schema(), Value: number.Schema()}
+		o.subtasks = append(o.subtasks, checkpoint.State{
+			Tables: []statebackend.FrozenTable{{TableInfo: info, Rows: rows}},
+			Lists:  []checkpoint.List{{Name: "list", Items: [][]byte{{1}, {2}}}},
+		})
 	}
-	return s
+	return o
 }
 
-func target(uid string, parallelism int) control.OperatorTarget {
-	return control.OperatorTarget{UID: uid, Name: uid, Parallelism: parallelism, MaxParallelism: 128}
+// held counts what all subtasks of an operator get: key groups with rows, and items.
+func held(t *testing.T, disk vfs.FS, m *checkpoint.Manifest, uid string, parallelism int) (groups, items int) {
+	t.Helper()
+	seen := map[int]bool{}
+	for n := range parallelism {
+		restored, lists, err := m.Restore(disk, rescaleID(uid), n, parallelism, 128)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range lists {
+			items += len(l.Items)
+		}
+		if restored == nil {
+			continue
+		}
+		table, _ := restored.Table("table")
+		for row, err := range table.Rows {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if seen[row.Group] {
+				t.Errorf("%s: key group %d is in two subtasks", uid, row.Group)
+			}
+			seen[row.Group] = true
+		}
+	}
+	return len(seen), items
 }
 
 func ruleMaxParallelismChangeRejected(t *testing.T) {
-	snapshot := []control.OperatorState{keyedOperator("one", 42, 3), keyedOperator("two", 13, 2)}
-	program := []control.OperatorTarget{
-		{UID: "one", Name: "one", Parallelism: 3, MaxParallelism: 20, MaxParallelismSet: true},
-		{UID: "two", Name: "two", Parallelism: 2, MaxParallelism: 42, MaxParallelismSet: true},
-	}
-	_, err := control.Assign(snapshot, program, false)
-	if err == nil {
-		t.Fatal("a change of max parallelism is taken")
-	}
-	for _, want := range []string{"max parallelism 42, the program sets 20", "set it to 42", "max parallelism 13, the program sets 42", "set it to 13"} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("the error does not say %q: %v", want, err)
+	disk := vfs.NewMem()
+	m := snapshotOf(t, disk, keyedOperator(t, "one", 42, 3), keyedOperator(t, "two", 13, 2))
+	for _, c := range []struct {
+		uid                             string
+		saved, parallelism, programSays int
+	}{{"one", 42, 3, 20}, {"two", 13, 2, 42}} {
+		_, _, err := m.Restore(disk, rescaleID(c.uid), 0, c.parallelism, c.programSays)
+		if err == nil {
+			t.Fatal("a change of max parallelism is taken")
 		}
-	}
-	for i := range program {
-		program[i].MaxParallelismSet = false
-	}
-	out, err := control.Assign(snapshot, program, false)
-	if err != nil || out[0].MaxParallelism != 42 || out[1].MaxParallelism != 13 {
-		t.Errorf("a program that sets none gets %+v, %v", out, err)
+		for _, want := range []string{fmt.Sprintf("max parallelism of %d, the program says %d", c.saved, c.programSays), fmt.Sprintf("set it to %d", c.saved)} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("the error does not say %q: %v", want, err)
+			}
+		}
+		if _, _, err = m.Restore(disk, rescaleID(c.uid), 0, c.parallelism, c.saved); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -271,74 +363,59 @@ func ruleRestoreNeedsCheckpoint(t *testing.T) {
 }
 
 func ruleMissingStateIsOK(t *testing.T) {
-	snapshot := []control.OperatorState{keyedOperator("old", 128, 2)}
+	disk := vfs.NewMem()
+	m := snapshotOf(t, disk, keyedOperator(t, "old", 128, 2))
 	for _, allow := range []bool{false, true} {
-		out, err := control.Assign(snapshot, []control.OperatorTarget{target("old", 2), target("new", 3)}, allow)
-		if err != nil {
-			t.Fatal(err)
+		if dropped, err := m.Match([]string{rescaleID("old"), rescaleID("new")}, allow); err != nil || len(dropped) != 0 {
+			t.Fatalf("dropped %v, %v", dropped, err)
 		}
-		if !out[0].Restored || len(out[0].Keyed[1]) == 0 || len(out[0].Items[1]) == 0 {
-			t.Errorf("the old operator gets %+v", out[0])
-		}
-		if out[1].Restored || len(out[1].Items) != 3 || len(out[1].Keyed) != 3 || len(out[1].Keyed[0])+len(out[1].Items[0]) != 0 {
-			t.Errorf("the new operator gets %+v", out[1])
-		}
+	}
+	if groups, items := held(t, disk, m, "old", 2); groups != 128 || items != 4 {
+		t.Errorf("the old operator gets %d key groups and %d items", groups, items)
+	}
+	if groups, items := held(t, disk, m, "new", 3); groups+items != 0 {
+		t.Errorf("the new operator gets %d key groups and %d items", groups, items)
 	}
 }
 
 func ruleUnmatchedStateRejected(t *testing.T) {
-	snapshot := []control.OperatorState{keyedOperator("gone", 128, 2), keyedOperator("here", 128, 2)}
-	_, err := control.Assign(snapshot, []control.OperatorTarget{target("here", 2)}, false)
-	if err == nil || !strings.Contains(err.Error(), "gone") || strings.Contains(err.Error(), "here (") {
+	m := snapshotOf(t, vfs.NewMem(), keyedOperator(t, "gone", 128, 2), keyedOperator(t, "here", 128, 2))
+	_, err := m.Match([]string{rescaleID("here")}, false)
+	if err == nil || !strings.Contains(err.Error(), "gone") || strings.Contains(err.Error(), `"here"`) {
 		t.Errorf("got %v", err)
 	}
 }
 
 func ruleUnmatchedStateAllowed(t *testing.T) {
-	snapshot := []control.OperatorState{keyedOperator("gone", 128, 2), keyedOperator("here", 128, 2)}
-	out, err := control.Assign(snapshot, []control.OperatorTarget{target("here", 2)}, true)
-	if err != nil || len(out) != 1 || !out[0].Restored {
-		t.Errorf("got %+v, %v", out, err)
+	m := snapshotOf(t, vfs.NewMem(), keyedOperator(t, "gone", 128, 2), keyedOperator(t, "here", 128, 2))
+	dropped, err := m.Match([]string{rescaleID("here")}, true)
+	if err != nil || len(dropped) != 1 || dropped[0].UID != "gone" {
+		t.Errorf("dropped %v, %v", dropped, err)
 	}
 }
 
 // ruleTopologyChange: chains are not the unit of state, so they don't appear.
 func ruleTopologyChange(t *testing.T) {
-	var snapshot []control.OperatorState
+	disk := vfs.NewMem()
+	var operators []savedOperator
 	for _, uid := range []string{"op1", "op2", "op3", "op4"} {
-		snapshot = append(snapshot, keyedOperator(uid, 128, 10))
+		operators = append(operators, keyedOperator(t, uid, 128, 10))
 	}
+	m := snapshotOf(t, disk, operators...)
 	for _, parallelism := range []int{10, 20, 8} {
-		var program []control.OperatorTarget
+		var program []string
 		for _, uid := range []string{"op5", "op1", "op2", "op3", "op6"} {
-			program = append(program, target(uid, parallelism))
-		}
-		out, err := control.Assign(snapshot, program, true) // op4 is gone
-		if err != nil {
-			t.Fatal(err)
-		}
-		restored := map[string]bool{}
-		for _, a := range out {
-			restored[a.UID] = a.Restored
-			if !a.Restored {
-				continue
+			program = append(program, rescaleID(uid))
+			wantGroups, wantItems := 128, 20
+			if uid == "op5" || uid == "op6" {
+				wantGroups, wantItems = 0, 0
 			}
-			groups, items := 0, 0
-			for n := range parallelism {
-				for _, p := range a.Keyed[n] {
-					groups += p.Groups.Size()
-				}
-				for _, p := range a.Items[n] {
-					items += p.To - p.From
-				}
-			}
-			if groups != 128 || items != 20 {
-				t.Errorf("parallelism %d: %s gets %d key groups and %d items back, want 128 and 20", parallelism, a.UID, groups, items)
+			if groups, items := held(t, disk, m, uid, parallelism); groups != wantGroups || items != wantItems {
+				t.Errorf("%s at parallelism %d gets %d key groups and %d items", uid, parallelism, groups, items)
 			}
 		}
-		want := map[string]bool{"op1": true, "op2": true, "op3": true, "op5": false, "op6": false}
-		if !maps.Equal(restored, want) {
-			t.Errorf("parallelism %d: restored %v, want %v", parallelism, restored, want)
+		if dropped, err := m.Match(program, true); err != nil || len(dropped) != 1 || dropped[0].UID != "op4" {
+			t.Errorf("dropped %v, %v", dropped, err)
 		}
 	}
 }

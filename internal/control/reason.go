@@ -110,16 +110,6 @@ func (r FailureReason) Text() string {
 	return reasonWords[r][1]
 }
 
-// ReasonOf finds a reason by its word, for reasons that come from other processes.
-func ReasonOf(word string) (FailureReason, bool) {
-	for r := range reasonWords {
-		if reasonWords[r][0] == word {
-			return FailureReason(r), true
-		}
-	}
-	return ReasonNone, false
-}
-
 // counts reports whether the failure of checkpoint id is one of those that are tolerated so often and no more. Declined
 // always is. What fails the checkpoint without a task's word counts if there was a checkpoint: an attempt that never got an
 // id lost nothing. What belongs to a failure of the job is dealt with by the restart strategy.

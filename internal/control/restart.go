@@ -1,8 +1,7 @@
 // Package control holds the control plane's decisions as pure step machines: what happens after a failure (Restart), when
-// snapshots are taken and are complete (CheckpointCoordinator), where a task takes its part of one (Alignment), and who is
-// restored with what (Assign, Redistribute, RedistributeKeys). It does no I/O, reads no clock and starts nothing: what
-// happened and when are arguments, what is to be done are results. The job manager and the tasks own the machines, each
-// its own, on one goroutine.
+// snapshots are taken and are complete (CheckpointCoordinator), and where a task takes its part of one (Alignment). Who is
+// restored with what is package checkpoint's. It does no I/O, reads no clock and starts nothing: what happened and when are
+// arguments, what is to be done are results. The job manager and the tasks own the machines, each its own, on one goroutine.
 package control
 
 import "time"
