@@ -1,6 +1,8 @@
 package statebackend
 
 import (
+	"errors"
+	"fmt"
 	"iter"
 
 	"github.com/flott-dev/flott/serde"
@@ -35,6 +37,47 @@ type TableInfo struct {
 	Key, Value, MapKey, Namespace *serde.Schema
 	// TTL is set for tables whose values expire.
 	TTL *TTL
+}
+
+// Reader checks that rows of a snapshot fit the table that spec declares in a store with keys of that type, and gives the way
+// to decode their values, which may have evolved. Backends call it before they take rows over. The error says what does not
+// fit, down to the field, and what to do.
+func (t *TableInfo) Reader(spec *TableSpec, key *serde.Key) (*serde.Reader, error) {
+	if t.Kind != spec.Kind() {
+		return nil, fmt.Errorf("the snapshot has a %s, the program declares a %s: give the new state another name", t.Kind, spec.Kind())
+	}
+	for _, part := range []struct {
+		what string
+		old  *serde.Schema
+		new  *serde.Key
+	}{{"key", t.Key, key}, {"map key", t.MapKey, spec.MapKey}, {"namespace", t.Namespace, spec.Namespace}} {
+		if was, is := schemaText(part.old), keyText(part.new); was != is {
+			return nil, fmt.Errorf("the snapshot has the %s type %s, the program %s: types of keys can't change: "+
+				"keep the old one, or give the new state another name", part.what, was, is)
+		}
+	}
+	if t.Value == nil {
+		return nil, errors.New("the snapshot does not say what its values are")
+	}
+	r, err := spec.Value.Reader(t.Value)
+	if err != nil {
+		return nil, fmt.Errorf("%w: keep the type of the field, or give the new state another name", err)
+	}
+	return r, nil
+}
+
+func schemaText(s *serde.Schema) string {
+	if s == nil {
+		return "(none)"
+	}
+	return s.String()
+}
+
+func keyText(k *serde.Key) string {
+	if k == nil {
+		return schemaText(nil)
+	}
+	return schemaText(k.Schema())
 }
 
 // FrozenTable is one table of a snapshot.

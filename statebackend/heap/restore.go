@@ -2,7 +2,6 @@ package heap
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"unsafe"
 
@@ -89,21 +88,9 @@ type refill struct {
 // newRefill checks that the rows of a snapshot fit a table.
 func newRefill(s *store, t keeper, old *statebackend.FrozenTable) (*refill, error) {
 	spec := t.spec()
-	if old.Kind != spec.Kind() {
-		return nil, fmt.Errorf("the snapshot has a %s, the program declares a %s: give the new state another name", old.Kind, spec.Kind())
-	}
-	for _, part := range []struct {
-		what string
-		old  *serde.Schema
-		new  *serde.Key
-	}{{"key", old.Key, s.Key}, {"map key", old.MapKey, spec.MapKey}, {"namespace", old.Namespace, spec.Namespace}} {
-		if was, is := schemaText(part.old), keyText(part.new); was != is {
-			return nil, fmt.Errorf("the snapshot has the %s type %s, the program %s: types of keys can't change: "+
-				"keep the old one, or give the new state another name", part.what, was, is)
-		}
-	}
-	if old.Value == nil {
-		return nil, errors.New("the snapshot does not say what its values are")
+	read, err := old.Reader(spec, s.Key)
+	if err != nil {
+		return nil, err
 	}
 	if err := keygroup.Validate(s.MaxParallelism, 1); err != nil {
 		return nil, err
@@ -115,16 +102,13 @@ func newRefill(s *store, t keeper, old *statebackend.FrozenTable) (*refill, erro
 			r.old = old.TTL
 		}
 	}
-	return r, r.prepare(old.Value)
+	r.prepare(old.Value, read)
+	return r, nil
 }
 
 // prepare finds the way of values of an old schema.
-func (r *refill) prepare(old *serde.Schema) error {
+func (r *refill) prepare(old *serde.Schema, reader *serde.Reader) {
 	h := r.spec.Value
-	reader, err := h.Reader(old)
-	if err != nil {
-		return fmt.Errorf("%w: keep the type of the field, or give the new state another name", err)
-	}
 	kept := h.Layout == serde.Encoded || r.spec.List && h.Layout != serde.Fixed // as encodings
 	if !kept || old.String() != h.Schema().String() {
 		r.read = reader.Read
@@ -140,21 +124,6 @@ func (r *refill) prepare(old *serde.Schema) error {
 	r.at, r.slots, r.fresh = make([]int64, r.limit), make([]unsafe.Pointer, r.limit), make([]bool, r.limit)
 	r.hashes, r.groups = make([]uint64, r.limit), make([]uint16, r.limit)
 	r.canon = serde.Canon{Width: r.s.Key.Width, Stride: r.s.Key.Width, Text: make([]string, r.limit)}
-	return nil
-}
-
-func schemaText(s *serde.Schema) string {
-	if s == nil {
-		return "(none)"
-	}
-	return s.String()
-}
-
-func keyText(k *serde.Key) string {
-	if k == nil {
-		return schemaText(nil)
-	}
-	return schemaText(k.Schema())
 }
 
 // rows puts all rows into the table. The store's run is the caller's again afterwards.

@@ -2,7 +2,6 @@ package pebble
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"unsafe"
 
@@ -48,27 +47,11 @@ type refill struct {
 // newRefill checks that the rows of a snapshot fit a table.
 func newRefill(s *store, t keeper, old *statebackend.FrozenTable) (*refill, error) {
 	spec := t.spec()
-	if old.Kind != spec.Kind() {
-		return nil, fmt.Errorf("the snapshot has a %s, the program declares a %s: give the new state another name", old.Kind, spec.Kind())
-	}
-	for _, part := range []struct {
-		what string
-		old  *serde.Schema
-		new  *serde.Key
-	}{{"key", old.Key, s.Key}, {"map key", old.MapKey, spec.MapKey}, {"namespace", old.Namespace, spec.Namespace}} {
-		if was, is := schemaText(part.old), keyText(part.new); was != is {
-			return nil, fmt.Errorf("the snapshot has the %s type %s, the program %s: types of keys can't change: "+
-				"keep the old one, or give the new state another name", part.what, was, is)
-		}
-	}
-	if old.Value == nil {
-		return nil, errors.New("the snapshot does not say what its values are")
-	}
-	reader, err := spec.Value.Reader(old.Value)
+	read, err := old.Reader(spec, s.Key)
 	if err != nil {
-		return nil, fmt.Errorf("%w: keep the type of the field, or give the new state another name", err)
+		return nil, err
 	}
-	r := &refill{s: s, t: t, spec: spec, key: s.Key, read: reader.Read, v: spec.Value.New()}
+	r := &refill{s: s, t: t, spec: spec, key: s.Key, read: read.Read, v: spec.Value.New()}
 	if spec.MapKey != nil {
 		r.k = spec.MapKey.New()
 	}
@@ -86,20 +69,6 @@ func newRefill(s *store, t keeper, old *statebackend.FrozenTable) (*refill, erro
 		r.canon.P = unsafe.Pointer(&r.bytes[0])
 	}
 	return r, nil
-}
-
-func schemaText(s *serde.Schema) string {
-	if s == nil {
-		return "(none)"
-	}
-	return s.String()
-}
-
-func keyText(k *serde.Key) string {
-	if k == nil {
-		return schemaText(nil)
-	}
-	return schemaText(k.Schema())
 }
 
 // rows puts all rows into the table. The store's run is the caller's again afterwards.
