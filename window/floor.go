@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/flott-dev/flott/process"
+	"github.com/flott-dev/flott/watermark"
 )
 
 // StartWithOffset is the start of the window of size ms that ts belongs to if windows follow each other from offset on:
 // the largest time <= ts that is offset modulo size, for negative times as well; math.MinInt64 if that is before the
 // beginning of time. Flink: TimeWindow.getWindowStartWithOffset. size must be > 0. It is for custom assigners.
 func StartWithOffset(ts, offset, size int64) int64 {
-	return minus(ts, since(ts, phase(offset, size), size))
+	return watermark.Add(ts, -since(ts, phase(offset, size), size))
 }
 
 // since is how long ts is after the start of its window, in [0, size). It needs no time before ts, so that it is exact at
@@ -34,22 +35,8 @@ func phase(offset, size int64) int64 {
 }
 
 // span is the window of size ms that began since ms before ts. Where it reaches beyond time it ends there.
-func span(ts, since, size int64) Time { return Time{minus(ts, since), plus(ts, size-since)} }
-
-// plus is ts + d for d >= 0.
-func plus(ts, d int64) int64 {
-	if sum := ts + d; sum >= ts {
-		return sum
-	}
-	return math.MaxInt64
-}
-
-// minus is ts - d for d >= 0.
-func minus(ts, d int64) int64 {
-	if diff := ts - d; diff <= ts {
-		return diff
-	}
-	return math.MinInt64
+func span(ts, since, size int64) Time {
+	return Time{watermark.Add(ts, -since), watermark.Add(ts, size-since)}
 }
 
 // timeOf is the time that assigners of a domain look at.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/flott-dev/flott/process"
 	"github.com/flott-dev/flott/state"
+	"github.com/flott-dev/flott/watermark"
 )
 
 // ProcessingTimeoutTrigger fires a window when the nested trigger does, or when the wall clock of the task is past a timeout
@@ -101,7 +102,7 @@ func (p *processingTimeout) OnElement(ctx *TriggerContext, ts int64) (TriggerRes
 	if set {
 		ctx.DeleteProcessingTimeTimer(old)
 	}
-	p.schedule(ctx, plus(ctx.ProcessingTime(), p.timeout))
+	p.schedule(ctx, watermark.Add(ctx.ProcessingTime(), p.timeout))
 	return r, nil
 }
 

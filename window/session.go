@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/flott-dev/flott/process"
+	"github.com/flott-dev/flott/watermark"
 )
 
 // SessionAssigner is what Session and SessionProcessingTime make. It is immutable.
@@ -146,7 +147,7 @@ func appendSession(dst []Time, d process.Domain, gap, ts, now int64) ([]Time, er
 	if gap <= 0 {
 		return dst, fmt.Errorf("open a session for an element: its gap is %s; it must be at least 1ms", said(gap))
 	}
-	return append(dst, Time{ts, plus(ts, gap)}), nil
+	return append(dst, Time{ts, watermark.Add(ts, gap)}), nil
 }
 
 // mergeSessions merges windows that overlap or touch: Merger's Merge of session windows. It copies windows only if they

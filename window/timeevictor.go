@@ -3,6 +3,8 @@ package window
 import (
 	"math"
 	"time"
+
+	"github.com/flott-dev/flott/watermark"
 )
 
 // RecentEvictor is what TimeEvictor makes. It is immutable.
@@ -47,7 +49,7 @@ func (r RecentEvictor) evict(e *Eviction) {
 		}
 		first, latest = false, max(latest, ts)
 	}
-	cut := minus(latest, r.span)
+	cut := watermark.Add(latest, -r.span)
 	for i, ts := range e.Times {
 		if ts <= cut {
 			e.Evict(i)

@@ -11,6 +11,7 @@ import (
 	"github.com/flott-dev/flott/internal/frame"
 	"github.com/flott-dev/flott/internal/operator"
 	"github.com/flott-dev/flott/process"
+	"github.com/flott-dev/flott/watermark"
 )
 
 // ErrTimeout is wrapped by the failure of a task whose call took too long.
@@ -121,17 +122,9 @@ func (c *call[T, R]) begin() {
 	o := c.o
 	if o.opt.Timeout > 0 {
 		c.ctx, c.cancel = context.WithCancelCause(c.ctx)
-		c.timeout = o.RT.Timers.Schedule(saturate(o.RT.Now, o.opt.Timeout), c.expire)
+		c.timeout = o.RT.Timers.Schedule(watermark.Add(o.RT.Now, o.opt.Timeout), c.expire)
 	}
 	c.try()
-}
-
-// saturate adds without running over.
-func saturate(t, d int64) int64 {
-	if sum := t + d; sum >= t {
-		return sum
-	}
-	return frame.MaxWatermark
 }
 
 func (c *call[T, R]) try() {
@@ -239,7 +232,7 @@ func (a *attempt[T, R]) settle() error {
 			if delay <= 0 {
 				c.try()
 			} else {
-				c.again = o.RT.Timers.Schedule(saturate(o.RT.Now, delay), c.retry)
+				c.again = o.RT.Timers.Schedule(watermark.Add(o.RT.Now, delay), c.retry)
 			}
 			return nil
 		}

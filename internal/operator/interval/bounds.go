@@ -3,6 +3,8 @@ package interval
 import (
 	"math"
 	"math/bits"
+
+	"github.com/flott-dev/flott/watermark"
 )
 
 // Bounds are the interval in ms, both ends inclusive: a left element of time t is paired with the right elements of times
@@ -19,7 +21,7 @@ func (b Bounds) of(input int, t int64) (from, to int64) {
 	if (lower > 0 && t > math.MaxInt64-lower) || (upper < 0 && t < math.MinInt64-upper) {
 		return 0, -1
 	}
-	return add(t, lower), add(t, upper)
+	return watermark.Add(t, lower), watermark.Add(t, upper)
 }
 
 // reach is how long an element of an input is kept beyond its own time. Elements of the other side may still find it
@@ -38,16 +40,4 @@ func (b Bounds) shift() uint {
 		return 0
 	}
 	return uint(bits.Len64(uint64(b.Upper - b.Lower)))
-}
-
-// add is the sum, held at the ends of time. d is far from them: bounds are durations.
-func add(t, d int64) int64 {
-	sum := t + d
-	if d >= 0 && sum < t {
-		return math.MaxInt64
-	}
-	if d < 0 && sum > t {
-		return math.MinInt64
-	}
-	return sum
 }

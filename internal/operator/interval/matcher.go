@@ -10,6 +10,7 @@ import (
 	"github.com/flott-dev/flott/internal/operator/keyed"
 	"github.com/flott-dev/flott/process"
 	"github.com/flott-dev/flott/serde"
+	"github.com/flott-dev/flott/watermark"
 )
 
 // The inputs.
@@ -78,7 +79,7 @@ func (m *matcher) accept(input int, r *frame.Run, i int) error {
 		return err
 	}
 	if first {
-		m.expire(services, add(t, m.reaches[input]))
+		m.expire(services, watermark.Add(t, m.reaches[input]))
 	}
 	m.times[input] = t
 	from, to := m.bounds.of(input, t)
@@ -132,7 +133,7 @@ func (m *matcher) count() {
 // clean removes what the key at hand keeps until at. Timers of both sides are one set: a time may be that of either.
 func (m *matcher) clean(at int64) error {
 	for input := range m.sides {
-		if err := m.sides[input].remove(0, add(at, -m.reaches[input])); err != nil {
+		if err := m.sides[input].remove(0, watermark.Add(at, -m.reaches[input])); err != nil {
 			return err
 		}
 	}

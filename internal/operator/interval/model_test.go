@@ -13,6 +13,7 @@ import (
 	"github.com/flott-dev/flott/internal/operator/co"
 	kit "github.com/flott-dev/flott/internal/operator/operatortest"
 	"github.com/flott-dev/flott/statebackend"
+	"github.com/flott-dev/flott/watermark"
 )
 
 // item is an element of the model. What the operators get is made of it.
@@ -199,7 +200,7 @@ func compareWithModel[X any](t *testing.T, seed uint64, e elementType[X]) {
 		var want []string
 		for range 1 + rng.IntN(12) {
 			id++
-			x := item{key: rng.Int64N(3), id: id, at: add(now, rng.Int64N(4*width+2)-width)}
+			x := item{key: rng.Int64N(3), id: id, at: watermark.Add(now, rng.Int64N(4*width+2)-width)}
 			items = append(items, x)
 			want = append(want, m.add(side, x)...)
 		}
@@ -208,7 +209,7 @@ func compareWithModel[X any](t *testing.T, seed uint64, e elementType[X]) {
 			t.Fatalf("seed %d, bounds %+v: pairs\n got %q\nwant %q", seed, bounds, got, want)
 		}
 		if rng.IntN(3) == 0 {
-			now = add(now, rng.Int64N(width+1))
+			now = watermark.Add(now, rng.Int64N(width+1))
 			if now > m.watermark {
 				m.advance(now)
 				kit.Must(t, s.advance(now))

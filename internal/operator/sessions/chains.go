@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/flott-dev/flott/internal/operator/windows"
+	"github.com/flott-dev/flott/watermark"
 )
 
 // node is a session, [start, end) in ms. The sessions of a key are a chain in order of their starts.
@@ -171,7 +172,7 @@ func (c *chains) release(id uint32) {
 }
 
 // cleanup is when a session that ends at last leaves.
-func (c *chains) cleanup(last int64) int64 { return plus(last, c.lateness) }
+func (c *chains) cleanup(last int64) int64 { return watermark.Add(last, c.lateness) }
 
 // next is when something happens to a session: it fires, or it leaves.
 func (c *chains) next(s *node) int64 {

@@ -2,10 +2,10 @@ package sessions
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/flott-dev/flott/internal/frame"
 	"github.com/flott-dev/flott/process"
+	"github.com/flott-dev/flott/watermark"
 	"github.com/flott-dev/flott/window"
 )
 
@@ -47,7 +47,7 @@ func (a *assigner) assign(r *frame.Run, now int64) error {
 	if a.gap.Of == nil {
 		gap := a.gap.Millis
 		for i, start := range a.starts {
-			ends[i] = plus(start, gap)
+			ends[i] = watermark.Add(start, gap)
 		}
 		return nil
 	}
@@ -56,7 +56,7 @@ func (a *assigner) assign(r *frame.Run, now int64) error {
 		if gap <= 0 {
 			return fmt.Errorf("%s: open a session for an element: its gap is %d ms; it must be at least 1 ms", a.place, gap)
 		}
-		ends[i] = plus(start, gap)
+		ends[i] = watermark.Add(start, gap)
 	}
 	return nil
 }
@@ -81,12 +81,4 @@ func (a *assigner) times(r *frame.Run, now int64) error {
 		return fmt.Errorf("%s: open a session for an element: %w", a.place, window.ErrNoTimestamp)
 	}
 	return nil
-}
-
-// plus is the time that lies d >= 0 ms after t, the end of time at the latest.
-func plus(t, d int64) int64 {
-	if s := t + d; s >= t {
-		return s
-	}
-	return math.MaxInt64
 }

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/flott-dev/flott/internal/frame"
+	"github.com/flott-dev/flott/watermark"
 )
 
 // block is the number of elements whose nodes are loaded together.
@@ -55,7 +56,7 @@ func (o *driver) putBlock(r *frame.Run, from, to int) error {
 	n := to - from
 	starts, ends, latest := o.starts[from:to], o.ends[from:to][:n], o.keyer.latest[from:to][:n]
 	ids, fresh, opened := o.folding.ids[from:to][:n], o.folding.fresh[from:to][:n], o.opened[:n]
-	nodes, scale, fired, opens := o.nodes, o.accs.scale, plus(o.watermark, 1), 0
+	nodes, scale, fired, opens := o.nodes, o.accs.scale, watermark.Add(o.watermark, 1), 0
 	for i, start := range starts {
 		id := *(*uint32)(latest[i])
 		s := &nodes[id]
@@ -165,7 +166,7 @@ func (o *driver) fold(r *frame.Run, to int, news bool) {
 // reject sends an element whose window is late to the side output, or drops it. An element that is not late itself is
 // dropped without being counted.
 func (o *driver) reject(r *frame.Run, i int) error {
-	if plus(o.assigner.starts[i], o.lateness) > o.watermark {
+	if watermark.Add(o.assigner.starts[i], o.lateness) > o.watermark {
 		return nil
 	}
 	return o.late.Reject(r, i)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/flott-dev/flott/watermark"
 	"github.com/flott-dev/flott/window"
 )
 
@@ -68,7 +69,7 @@ func (g *grid) at(ts int64) (stretch, error) {
 	} else {
 		from = g.cut
 	}
-	s := between(minus(ts, d-from), plus(ts, to-d), ts > math.MaxInt64-(to-d))
+	s := between(watermark.Add(ts, from-d), watermark.Add(ts, to-d), ts > math.MaxInt64-(to-d))
 	if d >= g.size {
 		s.gap = true
 		return s, nil
@@ -89,7 +90,7 @@ func (g *grid) since(ts int64) int64 {
 
 // span is the window that began d before ts. Where it reaches beyond time it ends there.
 func (g *grid) span(ts, d int64) span {
-	return span{window.Time{Start: minus(ts, d), End: plus(ts, g.size-d)}, ts > math.MaxInt64-(g.size-d)}
+	return span{window.Time{Start: watermark.Add(ts, -d), End: watermark.Add(ts, g.size-d)}, ts > math.MaxInt64-(g.size-d)}
 }
 
 // next is the window after w; false if time ends before it starts.
@@ -100,8 +101,8 @@ func (g *grid) next(w *span) (span, bool) {
 		}
 		return g.span(w.Start+g.slide, 0), true
 	}
-	end := plus(w.End, g.slide) // w may have started before time
-	return span{Time: window.Time{Start: minus(end, g.size), End: end}}, true
+	end := watermark.Add(w.End, g.slide) // w may have started before time
+	return span{Time: window.Time{Start: watermark.Add(end, -g.size), End: end}}, true
 }
 
 func (g *grid) periodAt(ts int64) (stretch, error) {
@@ -125,19 +126,4 @@ func between(lo, hi int64, open bool) stretch {
 		width = 1<<63 - uint64(lo)
 	}
 	return stretch{lo: lo, width: width}
-}
-
-// plus is t + d for d >= 0, minus t - d, both held at the ends of time.
-func plus(t, d int64) int64 {
-	if sum := t + d; sum >= t {
-		return sum
-	}
-	return math.MaxInt64
-}
-
-func minus(t, d int64) int64 {
-	if diff := t - d; diff <= t {
-		return diff
-	}
-	return math.MinInt64
 }

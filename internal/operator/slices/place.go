@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/flott-dev/flott/internal/frame"
+	"github.com/flott-dev/flott/watermark"
 	"github.com/flott-dev/flott/window"
 )
 
@@ -125,12 +126,12 @@ func (o *driver) begin(t stretch) (err error) {
 }
 
 // gone says whether a window of event time is not kept any more.
-func (o *driver) gone(w *span) bool { return plus(w.MaxTimestamp(), o.lateness) <= o.passed }
+func (o *driver) gone(w *span) bool { return watermark.Add(w.MaxTimestamp(), o.lateness) <= o.passed }
 
 // reject takes the elements [from, to) of a run, which are in no window that is kept.
 func (o *driver) reject(r *frame.Run, from, to int) error {
 	for i := from; i < to; i++ {
-		if plus(r.Times[i], o.lateness) > o.passed {
+		if watermark.Add(r.Times[i], o.lateness) > o.passed {
 			continue // between windows, but not late
 		}
 		if err := o.late.Reject(r, i); err != nil {

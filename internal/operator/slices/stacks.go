@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/flott-dev/flott/internal/frame"
+	"github.com/flott-dev/flott/watermark"
 )
 
 // stacks is the cover of accumulators that can't be taken back: two stacks of slices. Of the younger half one accumulator per
@@ -80,7 +81,7 @@ func (t *stacks) flip(i int) error {
 		}
 	}
 	t.empty(&t.young)
-	t.split = plus(t.o.shelf.list[to-1].lo, 1)
+	t.split = watermark.Add(t.o.shelf.list[to-1].lo, 1)
 	return nil
 }
 
