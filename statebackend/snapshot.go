@@ -3,6 +3,7 @@ package statebackend
 import (
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 
 	"github.com/flott-dev/flott/serde"
@@ -24,6 +25,9 @@ type Row struct {
 	At int64
 	// Value is the value in the encoding of the table's value type (serde.Handle.Append).
 	Value []byte
+	// Deleted is set in tables of changes (FrozenTable.Changes) only, for what is there no more: the value of Key, all
+	// elements of its list, the entry MapKey of its map, or, without a MapKey, all entries of its map. Value is empty then.
+	Deleted bool
 }
 
 // TableInfo says what the rows of a table are: enough to read them without the program that wrote them.
@@ -83,6 +87,10 @@ func keyText(k *serde.Key) string {
 // FrozenTable is one table of a snapshot.
 type FrozenTable struct {
 	TableInfo
+	// Changes says that Rows are no whole table but what has changed since an earlier snapshot, to be applied to it in their
+	// order: a row puts the value of a key or the entry of a map in the place of the one before, or appends an element to a
+	// list; a Deleted row takes away. In a whole table no row is Deleted.
+	Changes bool
 	// Rows gives the rows key group by key group in rising order; the elements of a list together and in order, the
 	// entries of a map together and in the order of insertion. Expired entries are left out. It is used once. An error ends
 	// it.
@@ -97,6 +105,61 @@ type Frozen interface {
 	// Release ends the reading, whether all rows were read or not, and gives back what was kept for it. It is called once,
 	// on the goroutine that read.
 	Release()
+}
+
+// Freezing says how a store is to be frozen. The zero value: all of it, for a snapshot on which no other will build.
+type Freezing struct {
+	// Base says that a later Freeze may ask for the changes since this one.
+	Base bool
+	// Changes asks for what has changed since the last Freeze with Base, and no more. It is a wish: a table that can't tell,
+	// or would have to give more than all of itself, is frozen whole (FrozenTable.Changes). Only after a Freeze with Base.
+	Changes bool
+}
+
+// FrozenFiles is a Frozen of a backend that keeps its state in files of its own and can hand them over in the place of rows.
+// It is asked for them if the snapshot was frozen with Base; Tables are then the changes to be applied to the files.
+type FrozenFiles interface {
+	Frozen
+	// Files are the files, which stay as they are until Release.
+	Files() (*FileSet, error)
+}
+
+// FileSet is what a backend writes into snapshots, and later reads, in a way of its own.
+type FileSet struct {
+	// Format names the backend and the version of what it writes, "pebble/1" for example: who does not know it can't read it.
+	Format string
+	// Meta is what the backend needs to know beside the files.
+	Meta []byte
+	// Files are the files.
+	Files []File
+}
+
+// File is one file of a FileSet. It never changes: two snapshots of one store that have a file of the same name and size have
+// the same file, so that the later one names the earlier one's and it is not written again.
+type File struct {
+	Name string
+	Size int64
+	// Open opens the file for reading from its beginning.
+	Open func() (io.ReadCloser, error)
+}
+
+// RestoredFiles is a Restored that has files of a backend for some key groups. A store that knows their format takes them
+// over; one that does not returns an error that says so.
+type RestoredFiles interface {
+	Restored
+	// Files are the file sets with rows of the store's key groups. Tables of the names that they hold are not among those that
+	// Table gives, except where other sets or rows of other subtasks have them, too.
+	Files() []RestoredFileSet
+}
+
+// RestoredFileSet is a file set that one subtask wrote.
+type RestoredFileSet struct {
+	FileSet
+	// FirstGroup and LastGroup are the key groups that are to be taken from the set, both inclusive: those that were the
+	// writer's and are the store's. The files may hold others.
+	FirstGroup, LastGroup int
+	// Tables are the changes to be applied to what is in the files, for these key groups. Rows may be Deleted.
+	Tables []FrozenTable
 }
 
 // Restored is what a snapshot holds for a store: the store's own key groups only. It may have tables that are not the

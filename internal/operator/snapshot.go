@@ -32,6 +32,8 @@ type Snapshot struct {
 	Savepoint bool
 	// Groups is the number of key groups.
 	Groups int
+	// Freezing is how stores are frozen: whole, or what has changed since the last one.
+	Freezing statebackend.Freezing
 	// Stores are frozen stores: their tables are state by key.
 	Stores []statebackend.Frozen
 	// Tables are more state by key: timers, slices, sessions. The rows are those of the moment of the call, or are copied
@@ -43,7 +45,7 @@ type Snapshot struct {
 
 // Freeze adds the tables of a store.
 func (s *Snapshot) Freeze(store statebackend.Store) error {
-	frozen, err := store.Freeze()
+	frozen, err := store.Freeze(s.Freezing)
 	if err != nil {
 		return fmt.Errorf("snapshot keyed state: %w", err)
 	}

@@ -74,7 +74,7 @@ func (d *driver[K]) want() (out []map[owner][]item) {
 }
 
 func (d *driver[K]) freeze() *snapshot {
-	f, err := d.store.Freeze()
+	f, err := d.store.Freeze(statebackend.Freezing{})
 	ok(d.t, err)
 	s := &snapshot{frozen: f, want: d.want(), late: d.r.IntN(4) == 0}
 	for _, table := range f.Tables() {

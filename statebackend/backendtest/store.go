@@ -133,9 +133,9 @@ func snapshotsOutliveTheirStore(t *tester) {
 		ok(t, table.Save(0, unsafe.Pointer(&s)))
 	}
 	want := freeze(t, k.store)
-	read, err := k.store.Freeze()
+	read, err := k.store.Freeze(statebackend.Freezing{})
 	ok(t, err)
-	unread, err := k.store.Freeze()
+	unread, err := k.store.Freeze(statebackend.Freezing{})
 	ok(t, err)
 	for i := range int64(3000) {
 		k.run(i)

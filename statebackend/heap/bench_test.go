@@ -149,7 +149,7 @@ func benchSnapshot(b *testing.B, n, hot int) {
 			base = append(base, update())
 		}
 		start := time.Now()
-		f, err := c.store.Freeze()
+		f, err := c.store.Freeze(statebackend.Freezing{})
 		pause += time.Since(start)
 		ok(b, err)
 		done := make(chan int64)

@@ -27,7 +27,7 @@ type frozen struct {
 }
 
 // Freeze implements statebackend.Store.
-func (s *store) Freeze() (statebackend.Frozen, error) {
+func (s *store) Freeze(statebackend.Freezing) (statebackend.Frozen, error) {
 	if err := keygroup.Validate(s.MaxParallelism, 1); err != nil {
 		return nil, fmt.Errorf("operator %q: freeze state: %w", s.Operator, err)
 	}

@@ -77,7 +77,7 @@ func (d *driver[K]) want() (out []map[owner][]item) {
 }
 
 func (d *driver[K]) freeze() *snapshot {
-	f, err := d.store.Freeze()
+	f, err := d.store.Freeze(statebackend.Freezing{})
 	ok(d.t, err)
 	s := &snapshot{frozen: f, want: d.want(), late: d.r.IntN(4) == 0}
 	for _, table := range f.Tables() {
@@ -268,7 +268,7 @@ func TestBigMapsGoWhileASnapshotIsOpen(t *testing.T) {
 		idle[i] = 9
 	}
 	for i := range 3 {
-		f, err := k.store.Freeze()
+		f, err := k.store.Freeze(statebackend.Freezing{})
 		ok(t, err)
 		open = append(open, f)
 		k.run(1, 2, 3)
@@ -313,7 +313,7 @@ func testWriter[K comparable](t *testing.T, seed uint64, keys int, key func(n in
 		d.steps()
 	}
 	for range 5 {
-		f, err := d.store.Freeze()
+		f, err := d.store.Freeze(statebackend.Freezing{})
 		ok(t, err)
 		want := d.want()
 		read := make(chan [][]statebackend.Row)

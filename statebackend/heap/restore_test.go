@@ -55,7 +55,7 @@ func readRows(t testing.TB, table statebackend.FrozenTable) (rows []statebackend
 
 func freeze(t testing.TB, s statebackend.Store) *held {
 	t.Helper()
-	f, err := s.Freeze()
+	f, err := s.Freeze(statebackend.Freezing{})
 	ok(t, err)
 	return readAll(t, f)
 }

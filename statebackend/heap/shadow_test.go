@@ -34,9 +34,9 @@ func testHeldPage[K comparable](t *testing.T, key func(int) K) {
 	}
 	write(1000)
 	want := freeze(t, k.store)
-	a, err := k.store.Freeze()
+	a, err := k.store.Freeze(statebackend.Freezing{})
 	ok(t, err)
-	b, err := k.store.Freeze()
+	b, err := k.store.Freeze(statebackend.Freezing{})
 	ok(t, err)
 	sh := a.(*frozen).shadows[0]
 	view, held := sh.view(0)
@@ -84,7 +84,7 @@ func TestPagesThatNobodyTouchesAreNotCopied(t *testing.T) {
 		c.count(keys)
 	}
 	state := c.memory.held
-	f, err := c.store.Freeze()
+	f, err := c.store.Freeze(statebackend.Freezing{})
 	ok(t, err)
 	if c.memory.held != state {
 		t.Errorf("freezing reserved %d bytes", c.memory.held-state)
@@ -131,7 +131,7 @@ func TestCopiesDrawOnTheBudget(t *testing.T) {
 		ok(t, maps.Save(i, unsafe.Pointer(&text), unsafe.Pointer(&v)))
 	}
 	want := freeze(t, k.store)
-	f, err := k.store.Freeze()
+	f, err := k.store.Freeze(statebackend.Freezing{})
 	ok(t, err)
 	k.memory.limit = k.memory.held
 	var out [3]unsafe.Pointer
@@ -201,7 +201,7 @@ func TestSnapshotsOutliveTheStore(t *testing.T) {
 		ok(t, list.Append(0, unsafe.Pointer(&s)))
 	}
 	want := freeze(t, k.store)
-	f, err := k.store.Freeze()
+	f, err := k.store.Freeze(statebackend.Freezing{})
 	ok(t, err)
 	for i := range 5000 {
 		k.run(fmt.Sprint("key ", i))
@@ -253,7 +253,7 @@ func testBarrier[K comparable](t *testing.T, key func(int) K) {
 		}
 	}
 	update()
-	f, err := k.store.Freeze()
+	f, err := k.store.Freeze(statebackend.Freezing{})
 	ok(t, err)
 	for range 20 {
 		n++
@@ -310,7 +310,7 @@ func testSweep[K comparable](t *testing.T, key func(int) K) {
 		ok(t, maps.Save(i, unsafe.Pointer(&name), unsafe.Pointer(&v)))
 	}
 	want := freeze(t, k.store)
-	f, err := k.store.Freeze()
+	f, err := k.store.Freeze(statebackend.Freezing{})
 	ok(t, err)
 	k.now = 100
 	for range 100 {

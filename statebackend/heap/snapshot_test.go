@@ -44,7 +44,7 @@ func testReads[K comparable](t *testing.T, key func(int) K) {
 	if len(fixed.Lookahead().Slots) == 0 {
 		t.Fatal("the table did not look ahead")
 	}
-	f, err := k.store.Freeze()
+	f, err := k.store.Freeze(statebackend.Freezing{})
 	ok(t, err)
 	if len(fixed.Lookahead().Slots) != 0 {
 		t.Error("slots may be written to that a snapshot needs")
@@ -106,9 +106,9 @@ func testEmptied[K comparable](t *testing.T, key func(int) K) {
 		ok(t, table.Delete(0))
 	}
 	want := freeze(t, k.store)
-	a, err := k.store.Freeze()
+	a, err := k.store.Freeze(statebackend.Freezing{})
 	ok(t, err)
-	b, err := k.store.Freeze()
+	b, err := k.store.Freeze(statebackend.Freezing{})
 	ok(t, err)
 	for _, x := range rest {
 		k.run(x)
@@ -177,7 +177,7 @@ func TestCompactionsAloneLeaveSnapshotsAlone(t *testing.T) {
 	}
 	state := k.memory.held
 	want := freeze(t, k.store)
-	f, err := k.store.Freeze()
+	f, err := k.store.Freeze(statebackend.Freezing{})
 	ok(t, err)
 	idle := make([]string, sweepEvery)
 	for range 300 {
@@ -202,7 +202,7 @@ func TestTheLastRecordIsNotWrittenOver(t *testing.T) {
 	one, two := []string{"one"}, []string{"two"}
 	k.run(1)
 	ok(t, table.Save(0, unsafe.Pointer(&one)))
-	f, err := k.store.Freeze()
+	f, err := k.store.Freeze(statebackend.Freezing{})
 	ok(t, err)
 	ok(t, table.Delete(0))
 	ok(t, table.Save(0, unsafe.Pointer(&two)))
@@ -231,7 +231,7 @@ func TestOneKeyGroupHoldsAll(t *testing.T) {
 		}
 	}
 	write(1)
-	f, err := k.store.Freeze()
+	f, err := k.store.Freeze(statebackend.Freezing{})
 	ok(t, err)
 	seen := map[string]bool{}
 	for r, err := range f.Tables()[0].Rows {
@@ -283,7 +283,7 @@ func TestKeysWithEqualTagsAreTouchedBoth(t *testing.T) {
 		save(fmt.Sprint("filler ", i))
 	}
 	save(second)
-	f, err := k.store.Freeze()
+	f, err := k.store.Freeze(statebackend.Freezing{})
 	ok(t, err)
 	var run []string // rows of the first page, but for the last one
 	for i := range 20 {

@@ -147,7 +147,7 @@ func BenchmarkFreeze(b *testing.B) {
 		st, _, _ := bench(b)
 		b.ReportMetric(float64(len(st.cache.dirty)), "dirty")
 		b.StartTimer()
-		f, err := st.Freeze()
+		f, err := st.Freeze(statebackend.Freezing{})
 		b.StopTimer()
 		fatal(b, err)
 		f.Release()

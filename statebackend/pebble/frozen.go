@@ -24,7 +24,7 @@ type frozen struct {
 }
 
 // Freeze implements statebackend.Store. What the cache holds unwritten is written first.
-func (s *store) Freeze() (statebackend.Frozen, error) {
+func (s *store) Freeze(statebackend.Freezing) (statebackend.Frozen, error) {
 	if s.validGroups != nil {
 		return nil, fmt.Errorf("operator %q: freeze state: %w", s.Operator, s.validGroups)
 	}
