@@ -7,6 +7,7 @@ import (
 	"github.com/flott-dev/flott/internal/control"
 	"github.com/flott-dev/flott/internal/frame"
 	"github.com/flott-dev/flott/internal/operator"
+	"github.com/flott-dev/flott/statebackend"
 )
 
 // Checkpoints is what a task needs to take part in snapshots. Its functions are called on the subtask's goroutine and must
@@ -16,6 +17,8 @@ type Checkpoints struct {
 	// Final says that after the end of the input one more checkpoint comes: a task with operators that commit with
 	// checkpoints waits for it.
 	Final bool
+	// Freezing says how stores are frozen for a snapshot; nil: whole.
+	Freezing func(control.Barrier) statebackend.Freezing
 	// Took hands over the task's part of a snapshot, to be written and acknowledged by somebody else.
 	Took func(*Part)
 	// Declined tells that the task takes no part in a checkpoint.
@@ -195,8 +198,12 @@ func (t *Task) snapshot(a control.BarrierAction) error {
 		c.final = id
 	}
 	p := &Part{Barrier: a.Barrier}
+	var freezing statebackend.Freezing
+	if c.Freezing != nil {
+		freezing = c.Freezing(a.Barrier)
+	}
 	for i := range t.ops {
-		s := &operator.Snapshot{ID: id, Savepoint: a.Barrier.Kind != control.Checkpoint, Groups: t.d.Vertex.Nodes[i].MaxParallelism}
+		s := &operator.Snapshot{ID: id, Savepoint: a.Barrier.Kind != control.Checkpoint, Groups: t.d.Vertex.Nodes[i].MaxParallelism, Freezing: freezing}
 		p.States = append(p.States, s)
 		if err := t.snapshotOne(i, s); err != nil {
 			p.Release()

@@ -75,6 +75,7 @@ type Subtask struct {
 	task    *task.Task
 	groups  []keygroup.Range // by node
 	writes  sync.WaitGroup   // of its parts of snapshots
+	scribe  *scribe          // nil: it takes none
 }
 
 // Operators are the chain's operators; only their counters may be read from other goroutines.

@@ -10,16 +10,20 @@ import (
 	"github.com/flott-dev/flott/checkpoint"
 	"github.com/flott-dev/flott/internal/clock"
 	"github.com/flott-dev/flott/internal/control"
+	"github.com/flott-dev/flott/internal/keygroup"
 	"github.com/flott-dev/flott/internal/operator"
 	"github.com/flott-dev/flott/internal/plan"
 	"github.com/flott-dev/flott/internal/task"
 	"github.com/flott-dev/flott/internal/vfs"
+	"github.com/flott-dev/flott/statebackend"
 )
 
 // Checkpoints is what the tasks of an attempt need to take part in snapshots. The functions may be called from any
 // goroutine and must not wait.
 type Checkpoints struct {
 	Mode control.CheckpointMode
+	// Incremental lets checkpoints hold what has changed since earlier ones.
+	Incremental bool
 	// Final says that a last checkpoint follows the end of the input, with which sinks commit.
 	Final bool
 	// Place is where a snapshot that has been triggered is to be written; false if it is over.
@@ -44,8 +48,9 @@ func (b *builder) checkpoints(sub *Subtask) *task.Checkpoints {
 	}
 	ref := control.TaskRef{TaskID: control.TaskID{Vertex: sub.Vertex.Index, Subtask: sub.Index}, Attempt: b.attempt.Number}
 	s := &scribe{c: c, sub: sub, ref: ref, job: b.job.Name, ctx: b.ctx, clock: b.opt.Clock}
+	sub.scribe = s
 	return &task.Checkpoints{
-		Mode: c.Mode, Final: c.Final,
+		Mode: c.Mode, Final: c.Final, Freezing: s.freezing,
 		Took: func(p *task.Part) {
 			if b.opt.NoGoroutines {
 				s.write(p)
@@ -68,29 +73,61 @@ type scribe struct {
 	job   string
 	ctx   context.Context
 	clock clock.Clock
+
+	layers layers
 }
 
 // write writes a part and acknowledges it, or declines the checkpoint.
 func (s *scribe) write(p *task.Part) {
 	id, start := p.Barrier.ID, s.clock.Nanos()
-	parts, handles, err := s.parts(p)
+	layer := s.layers.take(id)
+	on, err := layer.below(s.ctx.Done())
+	var w written
+	if err == nil {
+		err = s.parts(p, on, &w)
+	} else {
+		p.Release()
+	}
+	defer func() { s.layers.wrote(layer, w.folder, w.parts) }() // after the acknowledgement: a later one may name these files
 	if err != nil {
+		w.parts = nil
 		s.c.Tell(control.Declined{Job: s.job, Task: s.ref, Checkpoint: id, Reason: control.ReasonDeclined, Err: err})
 		return
 	}
 	m := p.Metrics
 	m.Async = time.Duration(s.clock.Nanos() - start)
-	for _, part := range parts {
+	for _, part := range w.parts {
 		m.StateSize += part.Bytes()
 	}
 	m.CheckpointedSize = m.StateSize
+	if on != nil {
+		m.CheckpointedSize -= on.bytes
+	}
 	s.c.Tell(control.Acknowledged{
-		Job: s.job, Task: s.ref, Checkpoint: id, New: handles, Payload: EncodeParts(parts), Metrics: m,
+		Job: s.job, Task: s.ref, Checkpoint: id, New: w.own, Reused: w.earlier, Payload: EncodeParts(w.parts), Metrics: m,
 	})
 }
 
+// written is what was written for a snapshot.
+type written struct {
+	folder       string
+	parts        []*checkpoint.Part
+	own, earlier []control.Handle // files: new ones, and those of earlier checkpoints
+}
+
+func (w *written) add(p *checkpoint.Part) {
+	w.parts = append(w.parts, p)
+	own, earlier := p.Files(w.folder)
+	for _, file := range own {
+		w.own = append(w.own, control.Handle(file))
+	}
+	for _, file := range earlier {
+		w.earlier = append(w.earlier, control.Handle(file))
+	}
+}
+
 // parts writes the states of all operators of the chain.
-func (s *scribe) parts(p *task.Part) (parts []*checkpoint.Part, handles []control.Handle, err error) {
+func (s *scribe) parts(p *task.Part, on *layer, to *written) (err error) {
 	defer func() {
 		if v := recover(); v != nil { // rows are made while they are read
 			err = fmt.Errorf("panic: %v", v)
@@ -99,24 +136,33 @@ func (s *scribe) parts(p *task.Part) (parts []*checkpoint.Part, handles []contro
 	defer p.Release()
 	f, folder, ok := s.c.Place(p.Barrier.ID)
 	if !ok {
-		return nil, nil, errors.New("write the snapshot: it was given up")
+		return errors.New("write the snapshot: it was given up")
 	}
+	to.folder = folder
 	w := checkpoint.Writer{FS: f, Folder: folder}
 	for i, state := range p.States {
 		n := s.sub.Vertex.Nodes[i]
 		groups := s.sub.groups[i]
-		part, err := w.Write(s.ctx, n.ID.String(), s.ref.Subtask, groups.First, groups.Last, stateOf(state))
+		part, err := s.part(&w, i, groups, state, on)
 		if err != nil {
-			s.discard(f, handles)
-			return nil, nil, fmt.Errorf("operator %q: %w", n.Node.Name, err)
+			s.discard(f, to.own)
+			return fmt.Errorf("operator %q: %w", n.Node.Name, err)
 		}
-		parts = append(parts, part)
-		own, _ := part.Files(folder)
-		for _, file := range own {
-			handles = append(handles, control.Handle(file))
-		}
+		to.add(part)
 	}
-	return parts, handles, nil
+	return nil
+}
+
+// part writes the state of one operator of the chain.
+func (s *scribe) part(w *checkpoint.Writer, i int, groups keygroup.Range, state *operator.Snapshot, on *layer) (*checkpoint.Part, error) {
+	st, err := stateOf(state)
+	if err != nil {
+		return nil, err
+	}
+	if on != nil {
+		st.Earlier, st.EarlierFolder = on.parts[i], on.folder
+	}
+	return w.Write(s.ctx, s.sub.Vertex.Nodes[i].ID.String(), s.ref.Subtask, groups.First, groups.Last, st)
 }
 
 // discard removes what was written of a part that is not whole. What stays is litter.
@@ -127,13 +173,20 @@ func (s *scribe) discard(f vfs.FS, handles []control.Handle) {
 }
 
 // stateOf is an operator's state as the container takes it.
-func stateOf(s *operator.Snapshot) *checkpoint.State {
+func stateOf(s *operator.Snapshot) (*checkpoint.State, error) {
 	state := &checkpoint.State{Lists: s.Lists}
 	for _, store := range s.Stores {
+		if f, ok := store.(statebackend.FrozenFiles); ok && s.Freezing.Base {
+			files, err := f.Files()
+			if err != nil {
+				return nil, fmt.Errorf("gather the files of the state backend: %w", err)
+			}
+			state.Files = append(state.Files, files)
+		}
 		state.Tables = append(state.Tables, store.Tables()...)
 	}
 	state.Tables = append(state.Tables, s.Tables...)
-	return state
+	return state, nil
 }
 
 // EncodeParts gives the bytes of a task's parts, one for each node of its chain.
@@ -224,6 +277,9 @@ func (s *Subtask) Completed(id int64, kind control.SnapshotKind) {
 
 // Aborted tells a task that a checkpoint will not be completed.
 func (s *Subtask) Aborted(id int64, reason control.FailureReason) {
+	if s.scribe != nil {
+		s.scribe.layers.aborted(id) // at once: a barrier may overtake the letter
+	}
 	s.Mailbox.Post(s.task.Aborted(id, reason))
 }
 
