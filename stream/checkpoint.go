@@ -60,6 +60,14 @@ func TolerableCheckpointFailureNumber(n int) CheckpointOption {
 	return func(c *env.Checkpoints) { c.TolerableFailures = n }
 }
 
+// IncrementalCheckpoints lets checkpoints hold only the state that has changed since the one before, where the state backend
+// can tell (all of Flott's do); the default is off. From time to time one holds everything again, so that a restore reads
+// little more than the state. A checkpoint names files of earlier ones, so that these stay until none needs them. Savepoints
+// are always whole.
+func IncrementalCheckpoints(on bool) CheckpointOption {
+	return func(c *env.Checkpoints) { c.Incremental = on }
+}
+
 // ExternalizedCheckpoints keeps the last checkpoint of a job that did not finish: WithSavepoint can start from its folder.
 // The default keeps none.
 func ExternalizedCheckpoints(c ExternalizedCheckpointCleanup) CheckpointOption {

@@ -60,6 +60,7 @@ type Checkpoints struct {
 	MaxConcurrent     int // default 1
 	TolerableFailures int
 	Retention         Retention
+	Incremental       bool   // checkpoints hold what has changed since earlier ones
 	Dir               string // where checkpoints lie; "": in memory, kept by the job manager
 	Savepoint         string // to start from; "": none
 	AllowNonRestored  bool   // state of the savepoint that the program has no operator for is dropped
@@ -127,7 +128,7 @@ func (e *Env) keeping(jg *plan.JobGraph, id, name string) (k keeping, err error)
 	if err != nil {
 		return k, err
 	}
-	k.opt = &jobmanager.CheckpointOptions{Config: cfg, FS: c.disk(), SavepointFS: c.disk()}
+	k.opt = &jobmanager.CheckpointOptions{Config: cfg, FS: c.disk(), SavepointFS: c.disk(), Incremental: c.Incremental}
 	switch {
 	case c.Recovery != "":
 		err = e.recover(&k, name)

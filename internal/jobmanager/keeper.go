@@ -23,6 +23,8 @@ type CheckpointOptions struct {
 	// FS and Dir are where checkpoints lie: the folder is the job's own.
 	FS  vfs.FS
 	Dir string
+	// Incremental lets checkpoints hold what has changed since earlier ones.
+	Incremental bool
 	// SavepointFS is where savepoints lie.
 	SavepointFS vfs.FS
 	// Completed are the snapshots that the job may go on from, from the oldest.

@@ -32,7 +32,7 @@ func (k *Keeper) restart(number int, cause error, answer func(*taskmanager.Resto
 // options are what tasks need to take part in snapshots.
 func (k *Keeper) options(r *attemptRun) *taskmanager.Checkpoints {
 	return &taskmanager.Checkpoints{
-		Mode: k.opt.Config.Mode, Final: k.opt.Config.Interval > 0, Place: k.whereToWrite, Tell: k.Tell,
+		Mode: k.opt.Config.Mode, Incremental: k.opt.Incremental, Final: k.opt.Config.Interval > 0, Place: k.whereToWrite, Tell: k.Tell,
 		Lingers: func(vertex, subtask int) { k.lingers(r, control.TaskID{Vertex: vertex, Subtask: subtask}) },
 	}
 }
