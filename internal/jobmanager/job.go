@@ -53,6 +53,7 @@ type Job struct {
 	attempt *taskmanager.Attempt
 	start   time.Time
 	end     time.Time
+	record  Record
 	err     error
 	done    chan struct{}
 	cancel  context.CancelFunc
@@ -62,7 +63,8 @@ type Job struct {
 // job that takes none.
 func Submit(ctx context.Context, id string, job *taskmanager.Job, opt taskmanager.Options, restart control.Restart, snapshots *CheckpointOptions) *Job {
 	ctx, cancel := context.WithCancel(ctx)
-	j := &Job{ID: id, job: job, opt: opt, restart: restart, status: Created, start: time.Now(), done: make(chan struct{}), cancel: cancel}
+	j := &Job{ID: id, job: job, opt: opt, restart: restart, start: time.Now(), done: make(chan struct{}), cancel: cancel}
+	j.enter(Created)
 	j.kept = make(chan struct{})
 	j.unkept = j.keep(snapshots)
 	go j.run(ctx)
@@ -80,7 +82,7 @@ func (j *Job) Status() Status {
 func (j *Job) Cancel() {
 	j.mu.Lock()
 	if j.end.IsZero() {
-		j.status = Cancelling
+		j.enter(Cancelling)
 	}
 	j.mu.Unlock()
 	j.cancel()
@@ -117,6 +119,8 @@ func (j *Job) run(ctx context.Context) {
 	}
 	if err == nil {
 		err = j.runAttempts(ctx)
+	} else {
+		j.failed(0, err)
 	}
 	status := Finished
 	if err != nil {
@@ -127,7 +131,8 @@ func (j *Job) run(ctx context.Context) {
 	}
 	j.endKeeping(status)
 	j.mu.Lock()
-	j.status, j.err, j.end = status, err, time.Now()
+	j.enter(status)
+	j.err, j.end = err, time.Now()
 	j.mu.Unlock()
 	close(j.done)
 }
@@ -141,6 +146,9 @@ func (j *Job) runAttempts(ctx context.Context) error {
 			err = j.runAttempt(ctx, number, restore)
 		}
 		cause = err
+		if err != nil && !errors.Is(err, ErrCanceled) {
+			j.failed(number, err)
+		}
 		var stuck *StuckError
 		if err == nil || ctx.Err() != nil || errors.As(err, &stuck) {
 			return err
@@ -204,8 +212,9 @@ func (j *Job) runAttempt(ctx context.Context, number int, restore *taskmanager.R
 	}
 	j.mu.Lock()
 	j.attempt = attempt
+	j.begun()
 	if j.status != Cancelling {
-		j.status = Running
+		j.enter(Running)
 	}
 	j.mu.Unlock()
 	coords.start(attempt)
@@ -247,7 +256,9 @@ func (j *Job) watch(ctx context.Context, attempt *taskmanager.Attempt, coords *c
 				j.keeper.taskEnded(attempt.Number, e)
 			}
 			cut = cut || e.Err != nil
-			if !isCancellation(e.Err, first != nil || ctx.Err() != nil) {
+			told := isCancellation(e.Err, first != nil || ctx.Err() != nil)
+			j.taskEnded(e, told)
+			if !told {
 				j.failing()
 				stop(e.Err)
 			}
@@ -315,7 +326,7 @@ func (j *Job) restarting() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.status != Cancelling {
-		j.status = Restarting
+		j.enter(Restarting)
 	}
 }
 
@@ -323,7 +334,7 @@ func (j *Job) failing() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.status == Running {
-		j.status = Failing
+		j.enter(Failing)
 	}
 }
 

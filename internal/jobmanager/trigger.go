@@ -1,0 +1,45 @@
+package jobmanager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/flott-dev/flott/internal/control"
+)
+
+// errNoCheckpoints is the answer to requests for checkpoints of a job that can't take any.
+var errNoCheckpoints = errors.New("trigger a checkpoint: the job takes no snapshots")
+
+// TriggerCheckpoint takes a checkpoint now and returns its number when it is complete. Full says that it is to build on no
+// earlier one. When ctx ends, the call returns and the checkpoint may still be completed.
+func (j *Job) TriggerCheckpoint(ctx context.Context, full bool) (int64, error) {
+	k := j.keeper
+	if k == nil {
+		return 0, errNoCheckpoints
+	}
+	answers := make(chan control.Ended, 1)
+	k.post(func() {
+		ask := func() {
+			k.ask(control.Trigger{Kind: control.Checkpoint, Full: full}, func(e control.Ended) { answers <- e })
+		}
+		if k.run == nil && !k.ended {
+			k.early = append(k.early, ask)
+			return
+		}
+		ask()
+	})
+	select {
+	case e := <-answers:
+		return e.Checkpoint, e.Err
+	case <-ctx.Done():
+		return 0, fmt.Errorf("trigger a checkpoint: %w", context.Cause(ctx))
+	case <-j.kept:
+		select {
+		case e := <-answers:
+			return e.Checkpoint, e.Err
+		default:
+			return 0, fmt.Errorf("trigger a checkpoint: %w", errEnded)
+		}
+	}
+}
