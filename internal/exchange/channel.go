@@ -10,13 +10,20 @@ import (
 	"github.com/flott-dev/flott/internal/host"
 )
 
-// Depth is the number of frames that a channel holds at most.
+// Depth is the number of frames that a channel holds before its producer waits.
 const Depth = 8
 
-// ringLen is the number of slots of a ring. The way back has room for every frame that there can be: Depth under way, one
+// Overdraft is how many more frames a channel takes of a producer that looks for room before it begins to work, so as not to
+// wait in the middle of it: what one run makes of itself seldom needs more.
+const Overdraft = 8
+
+// urgent is how many frames there may be when one is sent that must not wait: a barrier, with what lies before it.
+const urgent = ringLen - 2
+
+// ringLen is the number of slots of a ring. The way back has room for every frame that there can be: those under way, one
 // that the producer fills and one that the consumer works on. A frame that found no room would be lost, and the writer
 // would reserve memory for another one at each swing of the backpressure.
-const ringLen = 2 * Depth
+const ringLen = 4 * Depth
 
 // ring is a bounded single-producer single-consumer queue of frames. Producer and consumer keep a copy of the other's
 // position and look at the shared one only when the copy says full or empty.
@@ -34,8 +41,8 @@ type ring struct {
 // put appends f unless limit frames are in the ring.
 func (r *ring) put(f *frame.Frame, limit uint64) bool {
 	t := r.tail.Load()
-	if t-r.ahead == limit {
-		if r.ahead = r.head.Load(); t-r.ahead == limit {
+	if t-r.ahead >= limit {
+		if r.ahead = r.head.Load(); t-r.ahead >= limit {
 			return false
 		}
 	}
@@ -59,29 +66,63 @@ func (r *ring) take() *frame.Frame {
 
 func (r *ring) len() int { return int(r.tail.Load() - r.head.Load()) }
 
-// Channel connects one producing with one consuming subtask: frames in order one way, empty frames back.
+// below reports whether fewer than limit frames are in the ring. Producer only.
+func (r *ring) below(limit uint64) bool {
+	t := r.tail.Load()
+	if t-r.ahead < limit {
+		return true
+	}
+	r.ahead = r.head.Load()
+	return t-r.ahead < limit
+}
+
+// Channel connects one producing with one consuming subtask: frames in order one way, empty frames back. Beside the queue
+// the producer can announce that a barrier stands in it.
 type Channel struct {
 	full    ring // producer -> consumer
 	empty   ring // consumer -> producer
 	waiting atomic.Bool
+	notice  atomic.Pointer[notice] // the last one
+	notices *atomic.Uint32         // of the gate that reads the channel: how many there were; nil without a gate
+	backlog []*frame.Frame         // consumer only: what comes before the queue
+	lent    bool                   // consumer only: the frame at work is of the backlog
 	// Producer and Consumer are the waiting points of the two subtasks; set before either runs.
 	Producer, Consumer host.Waiter
 }
 
+// notice says where a barrier stands: it is the last mark of the frame at this position of the queue.
+type notice struct {
+	value int64
+	at    uint64
+}
+
 // Offer sends f; false if the channel is full. Producer only.
-func (c *Channel) Offer(f *frame.Frame) bool {
-	if !c.full.put(f, Depth) {
+func (c *Channel) Offer(f *frame.Frame) bool { return c.offer(f, Depth) }
+
+func (c *Channel) offer(f *frame.Frame, limit uint64) bool {
+	if !c.full.put(f, limit) {
 		return false
 	}
 	c.Consumer.Wake()
 	return true
 }
 
+// announce says that the barrier of that value is the last mark of the last frame that was sent. Producer only.
+func (c *Channel) announce(value int64) {
+	c.notice.Store(&notice{value: value, at: c.full.tail.Load() - 1})
+	if c.notices != nil {
+		c.notices.Add(1)
+	}
+	c.Consumer.Wake()
+}
+
 // AwaitRoom announces that the producer waits for room; it reports whether there is room already. Producer only: set
 // the flag, look again, then wait.
-func (c *Channel) AwaitRoom() bool {
+func (c *Channel) AwaitRoom() bool { return c.awaitRoom(Depth) }
+
+func (c *Channel) awaitRoom(limit uint64) bool {
 	c.waiting.Store(true)
-	if c.full.len() < Depth {
+	if c.full.below(limit) {
 		c.waiting.Store(false)
 		return true
 	}
@@ -91,6 +132,11 @@ func (c *Channel) AwaitRoom() bool {
 // Poll receives a frame; nil if there is none. Consumer only. A waiting producer is woken when half of the room is
 // free, so that the two do not take turns frame by frame.
 func (c *Channel) Poll() *frame.Frame {
+	if len(c.backlog) != 0 {
+		f := c.backlog[0]
+		c.backlog[0], c.backlog, c.lent = nil, c.backlog[1:], true
+		return f
+	}
 	f := c.full.take()
 	if f != nil && c.waiting.Load() && c.full.len() <= Depth/2 {
 		c.waiting.Store(false)
@@ -102,8 +148,12 @@ func (c *Channel) Poll() *frame.Frame {
 // Len is the number of frames under way, as either end sees it.
 func (c *Channel) Len() int { return c.full.len() }
 
-// Return gives a received frame back for reuse. Consumer only.
+// Return gives a received frame back for reuse, before the next one is received. Consumer only.
 func (c *Channel) Return(f *frame.Frame) {
+	if c.lent {
+		c.lent = false
+		return
+	}
 	if !f.Release() {
 		return
 	}

@@ -1,6 +1,10 @@
 package exchange
 
-import "github.com/flott-dev/flott/internal/frame"
+import (
+	"sync/atomic"
+
+	"github.com/flott-dev/flott/internal/frame"
+)
 
 // Gate is the reading side of a task: all channels of all inputs, read in turn so that none starves.
 type Gate struct {
@@ -8,13 +12,59 @@ type Gate struct {
 	readable []bool // neither ended nor blocked
 	ended    []bool
 	next     int
+	notices  atomic.Uint32 // of all channels
+	seen     uint32
 }
 
 // NewGate returns a gate over the channels.
 func NewGate(channels []*Channel) *Gate {
 	g := &Gate{channels: channels, readable: make([]bool, len(channels)), ended: make([]bool, len(channels))}
+	for _, c := range channels {
+		c.notices = &g.notices
+	}
 	g.Unblock()
 	return g
+}
+
+// Noticed reports whether a barrier has been announced on any channel since the last call.
+func (g *Gate) Noticed() bool {
+	n := g.notices.Load()
+	changed := n != g.seen
+	g.seen = n
+	return changed
+}
+
+// Notice gives the value of the last barrier that was announced on a channel, if it is in the queue or in the frame that was
+// polled last.
+func (g *Gate) Notice(channel int) (value int64, ok bool) {
+	c := g.channels[channel]
+	n := c.notice.Load()
+	if n == nil || n.at+1 < c.full.head.Load() {
+		return 0, false
+	}
+	return n.value, true
+}
+
+// Ahead shows all frames that will be polled up to the last barrier that was announced on a channel, the one with the barrier
+// included. They stay the channel's.
+func (g *Gate) Ahead(channel int, show func(*frame.Frame)) {
+	c := g.channels[channel]
+	n := c.notice.Load()
+	if n == nil {
+		return
+	}
+	for _, f := range c.backlog {
+		show(f)
+	}
+	for at := c.full.head.Load(); at <= n.at; at++ {
+		show(c.full.slots[at%ringLen])
+	}
+}
+
+// Backlog puts frames before everything else on a channel. They are polled, and not reused.
+func (g *Gate) Backlog(channel int, frames ...*frame.Frame) {
+	c := g.channels[channel]
+	c.backlog = append(c.backlog, frames...)
 }
 
 // Poll takes the next frame and says on which channel it came; nil if all are empty, blocked or ended.

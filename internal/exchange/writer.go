@@ -25,6 +25,9 @@ type Options struct {
 	Seed     uint64      // the job's hash seed
 	Memory   Memory      // frames are reserved here; nil: not
 	Isolated bool        // encode and decode every element, as between processes
+	// Overtaking has barriers announced beside the queues and sent without waiting, and takes more than there is room for of
+	// a task that asks for Room before it works.
+	Overtaking bool
 }
 
 // Memory is the process's budget.
@@ -42,8 +45,10 @@ type Writer struct {
 	capacity int
 	part     partitioner
 	reserved int64
-	latency  int  // the channel of the next latency marker
-	shared   bool // broadcast: one frame, open[0], goes to all channels
+	latency  int    // the channel of the next latency marker
+	shared   bool   // broadcast: one frame, open[0], goes to all channels
+	limit    uint64 // of frames in a channel
+	tight    bool   // a channel may have Depth frames or more
 }
 
 // partitioner spreads a run over the writer's channels.
@@ -53,7 +58,10 @@ type partitioner interface {
 
 // NewWriter returns a writer over the channels, which lie in the order of the consumers.
 func NewWriter(p *graph.Partitioner, channels []*Channel, opt Options) *Writer {
-	w := &Writer{opt: opt, channels: channels, open: make([]*frame.Frame, len(channels))}
+	w := &Writer{opt: opt, channels: channels, open: make([]*frame.Frame, len(channels)), limit: Depth}
+	if opt.Overtaking {
+		w.limit = Depth + Overdraft
+	}
 	budget := frame.Bytes
 	if opt.Budget > 0 {
 		budget = min(budget, opt.Budget/(len(channels)*(Depth+1)))
@@ -89,6 +97,13 @@ func (w *Writer) Mark(m frame.Mark) error {
 		w.latency = (c + 1) % len(w.open)
 		return w.mark(c, m)
 	}
+	if w.opt.Overtaking && (m.Kind == frame.Barrier || m.Kind == frame.CancelBarrier) {
+		return w.barrier(m)
+	}
+	return w.toAll(m)
+}
+
+func (w *Writer) toAll(m frame.Mark) error {
 	for c := range w.open {
 		if err := w.mark(c, m); err != nil {
 			return err
@@ -98,6 +113,47 @@ func (w *Writer) Mark(m frame.Mark) error {
 		return nil
 	}
 	return w.Flush()
+}
+
+// barrier sends a mark that must not wait for room, unless room for such marks is used up as well, and announces a barrier.
+func (w *Writer) barrier(m frame.Mark) error {
+	limit := w.limit
+	w.limit = urgent
+	err := w.toAll(m)
+	w.limit = limit
+	if err != nil || m.Kind != frame.Barrier {
+		return err
+	}
+	for _, c := range w.channels {
+		c.announce(m.Value)
+	}
+	return nil
+}
+
+// Room reports whether every channel has room for a frame. A writer with overtaking barriers takes more, so that a task which
+// works only with Room hardly ever waits in the middle of its work.
+func (w *Writer) Room() bool {
+	if !w.tight {
+		return true
+	}
+	for _, c := range w.channels {
+		if !c.full.below(Depth) {
+			return false
+		}
+	}
+	w.tight = false
+	return true
+}
+
+// AwaitRoom announces that the task waits for Room; it reports whether there is any already.
+func (w *Writer) AwaitRoom() bool {
+	room := true
+	for _, c := range w.channels {
+		if !c.full.below(Depth) && !c.AwaitRoom() {
+			room = false
+		}
+	}
+	return room
 }
 
 // mark puts a mark into the open frame of channel c; marks alone fill a frame, too.
@@ -208,14 +264,15 @@ func (w *Writer) send(c int) error {
 
 func (w *Writer) offer(c int, f *frame.Frame) error {
 	ch := w.channels[c]
-	for !ch.Offer(f) {
+	for !ch.offer(f, w.limit) {
 		if w.opt.Stopped() {
 			return ErrCancelled
 		}
-		if !ch.AwaitRoom() {
+		if !ch.awaitRoom(w.limit) {
 			w.opt.Waiter.Wait(host.Backpressured, host.Forever)
 		}
 	}
+	w.tight = w.tight || !ch.full.below(Depth)
 	return nil
 }
 
