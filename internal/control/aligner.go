@@ -47,6 +47,22 @@ func (a *aligner) Recording(channel int) bool {
 	return a.phase == recording && !c.has && !c.ended
 }
 
+func (a *aligner) Overtakes(channel int, b Barrier) bool {
+	c := &a.channels[channel]
+	if !a.opt.Unaligned || b.Kind != Checkpoint || c.ended || c.alignedOnly || b.ID < a.current {
+		return false
+	}
+	if b.ID == a.current {
+		return a.phase != idle && !c.has && a.missingAligned == 0
+	}
+	for i := range a.channels {
+		if o := &a.channels[i]; o.alignedOnly && !o.ended {
+			return false
+		}
+	}
+	return true
+}
+
 func (a *aligner) Barrier(channel int, b Barrier, now int64) []BarrierAction {
 	a.actions = a.actions[:0]
 	c := &a.channels[channel]

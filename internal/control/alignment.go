@@ -94,6 +94,9 @@ type Alignment interface {
 	Abort(id int64, reason FailureReason, now int64) []BarrierAction
 	// Timeout looks whether the deadline has passed. It may be called at any time.
 	Timeout(now int64) []BarrierAction
+	// Overtakes reports whether a barrier that has come into sight on the channel, behind data that was not read, may be told
+	// now as an unaligned one, the data being kept in the snapshot: the snapshot is taken then, if it has not been.
+	Overtakes(channel int, b Barrier) bool
 	// Blocked reports whether the channel must not be read.
 	Blocked(channel int) bool
 	// Recording reports whether what comes on the channel belongs to the snapshot of an unaligned checkpoint.

@@ -63,6 +63,14 @@ func script(t *testing.T, a Alignment, lines ...string) {
 			if a.Blocked(on) {
 				t.Errorf("%s: it is not", line)
 			}
+		case scan(do, "overtakes %d on %d", &id, &on):
+			if !a.Overtakes(on, Barrier{ID: id}) {
+				t.Errorf("%s: it does not", line)
+			}
+		case scan(do, "stays %d on %d", &id, &on):
+			if a.Overtakes(on, Barrier{ID: id}) {
+				t.Errorf("%s: it overtakes", line)
+			}
 		case scan(do, "recorded %d", &on):
 			if !a.Recording(on) {
 				t.Errorf("%s: it is not", line)
@@ -199,6 +207,26 @@ func TestAnUnalignedCheckpointWaitsForChannelsThatCantBeRecorded(t *testing.T) {
 		"unaligned 2 on 2 -> begin 2", "blocked 2", "end 1 -> take unaligned 2", "recorded 0", "barrier 2 on 0 -> finish 2",
 		"unaligned 3 on 2 -> take unaligned 3", "cancel 3 on 0 -> abort 3 declined_on_cancellation_barrier", "passed 0",
 	)
+}
+
+// What may be told ahead of the data before it leads to the snapshot at once.
+func TestBarriersInSightOvertakeWhereTheSnapshotFollows(t *testing.T) {
+	o := AlignmentOptions{Channels: 3, Unaligned: true, AlignedTimeout: time.Second}
+	script(t, NewAlignment(o),
+		"overtakes 1 on 0", "unaligned 1 on 0 -> take unaligned 1", "stays 1 on 0", "overtakes 1 on 1",
+		"unaligned 1 on 1 ->", "end 2 -> finish 1", "stays 1 on 1", "stays 2 on 2", "overtakes 2 on 1",
+		"barrier 2 on 0 -> begin 2", "stays 2 on 0", "stays 1 on 1", "unaligned 2 on 1 -> take unaligned 2, finish 2")
+	o.AlignedOnly = []bool{false, false, true}
+	script(t, NewAlignment(o),
+		"stays 1 on 0", "stays 1 on 2", "barrier 1 on 0 -> begin 1", "stays 1 on 1", "barrier 1 on 2 ->", "overtakes 1 on 1",
+		"unaligned 1 on 1 -> take unaligned 1, finish 1", "stays 2 on 0", "end 2 ->", "overtakes 2 on 0")
+	if NewAlignment(o).Overtakes(0, Barrier{ID: 1, Kind: Savepoint}) {
+		t.Error("a savepoint overtakes")
+	}
+	o = AlignmentOptions{Channels: 2}
+	script(t, NewAlignment(o), "stays 1 on 0")
+	o.Mode = AtLeastOnce
+	script(t, NewAlignment(o), "stays 1 on 0")
 }
 
 func TestSavepointsStayAligned(t *testing.T) {

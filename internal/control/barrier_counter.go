@@ -30,6 +30,8 @@ func newBarrierCounter(o AlignmentOptions) *barrierCounter {
 	}
 }
 
+func (c *barrierCounter) Overtakes(int, Barrier) bool { return false }
+
 func (c *barrierCounter) Blocked(int) bool { return false }
 
 func (c *barrierCounter) Recording(int) bool { return false }
