@@ -19,6 +19,7 @@ func Ranks() []Rank {
 		{"internal/host", "F0", "the one point where a subtask waits; above clock, as deadlines are read from it"},
 		{"internal/keygroup", "F0", "hash to key group to subtask, as Flink computes it"},
 
+		{"internal/config", "F1", "keys, files and values of configuration: pure, it needs nothing of ours"},
 		{"serde", "F1", "type handles and codecs: the lowest contract, since everything that moves has a type"},
 		{"serde/*", "F1", "codecs that need more than serde itself"},
 		{"row", "F1", "a dynamic row is a type with a handle"},
@@ -34,6 +35,8 @@ func Ranks() []Rank {
 		{"connector/file", "side", "how files are found, cut and read; the formats stand on it"},
 		{"connector/*", "side", "the connectors: F0 and F1 only, never the engine"},
 		{"checkpoint", "F1", "the snapshot container"},
+		{"storage/storagetest", "F1", "the suite that every storage passes; below the storages, whose tests run it"},
+		{"storage/blob", "side", "object stores as file systems; those of one service stand on it"},
 		{"storage/*", "side", "where snapshots lie: F0 and F1 only, never the engine"},
 		{"window", "F1", "assigners, triggers, evictors; above state, which triggers use"},
 

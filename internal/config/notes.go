@@ -1,0 +1,75 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// notes collects the settings that do nothing here, so that each reason is told once.
+type notes struct {
+	reasons []string            // in the order in which they came up
+	keys    map[string][]string // by reason
+	first   map[string]Place
+}
+
+// take notes a setting that no option has.
+func (n *notes) take(e Entry, names map[string]string) {
+	reason := "unknown keys"
+	key := e.Key
+	if near := nearest(e.Key, names); near != "" {
+		key += " (did you mean " + near + "?)"
+	} else if why := idleReason(e.Key); why != "" {
+		reason = why
+	}
+	if n.keys == nil {
+		n.keys, n.first = map[string][]string{}, map[string]Place{}
+	}
+	if len(n.keys[reason]) == 0 {
+		n.reasons = append(n.reasons, reason)
+		n.first[reason] = e.At
+	}
+	if !slices.Contains(n.keys[reason], key) {
+		n.keys[reason] = append(n.keys[reason], key)
+	}
+}
+
+func (n *notes) warnings() []string {
+	var out []string
+	for _, reason := range n.reasons {
+		out = append(out, fmt.Sprintf("%v: ignored, %s: %s", n.first[reason], reason, strings.Join(n.keys[reason], ", ")))
+	}
+	return out
+}
+
+// nearest is a known key that differs in few letters, "" if none does.
+func nearest(key string, names map[string]string) string {
+	best, found := 2+len(key)/16, "" // one letter of a short key, three of a long one
+	for name := range names {
+		if d := distance(key, name); d < best || d == best && found != "" && name < found {
+			best, found = d, name
+		}
+	}
+	return found
+}
+
+// distance is how many letters must be put in, taken out or changed to make a into b.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
