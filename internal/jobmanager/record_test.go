@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/flott-dev/flott/checkpoint"
 	"github.com/flott-dev/flott/internal/control"
 	"github.com/flott-dev/flott/internal/vfs"
 )
@@ -49,6 +50,32 @@ func TestTriggeredCheckpointIsTakenOrRefused(t *testing.T) {
 			t.Errorf("after the end: %v", err)
 		}
 		if _, err := (&Job{}).TriggerCheckpoint(t.Context(), false); !errors.Is(err, errNoCheckpoints) {
+			t.Errorf("without a keeper: %v", err)
+		}
+	})
+}
+
+func TestCancelWithSavepointEndsTheJobOnceItIsComplete(t *testing.T) {
+	inBubble(t, "", func(t *testing.T) {
+		f := &full{FS: vfs.NewMem()}
+		p := newProgram(t)
+		p.source("hanging", 1, hooks{poll: hang})
+		opt := everyTen(f)
+		opt.Config.TolerableFailures = control.Unlimited
+		j := p.keep(control.NoRestart{}, opt)
+		f.no.Store(true)
+		if _, err := j.CancelWithSavepoint(t.Context(), "/savepoints"); err == nil || j.Status() != Running && j.Status() != Created {
+			t.Errorf("a savepoint that can't be: %v, the job is %s", err, j.Status())
+		}
+		f.no.Store(false)
+		folder, err := j.CancelWithSavepoint(t.Context(), "/savepoints")
+		if err != nil || j.Status() != Canceled {
+			t.Fatalf("%q, %v, the job is %s", folder, err, j.Status())
+		}
+		if m, err := checkpoint.Load(f, folder); err != nil || m.Kind != checkpoint.Savepoint {
+			t.Errorf("%v, %v", m, err)
+		}
+		if _, err := (&Job{}).CancelWithSavepoint(t.Context(), "/savepoints"); !errors.Is(err, errNoSnapshots) {
 			t.Errorf("without a keeper: %v", err)
 		}
 	})

@@ -43,3 +43,21 @@ func (j *Job) TriggerCheckpoint(ctx context.Context, full bool) (int64, error) {
 		}
 	}
 }
+
+// CancelWithSavepoint takes a savepoint into a new folder under dir and cancels the job when it is complete. No periodic
+// checkpoint begins after it, so that sinks commit nothing that the savepoint lacks. If the savepoint fails the job goes on.
+func (j *Job) CancelWithSavepoint(ctx context.Context, dir string) (string, error) {
+	k := j.keeper
+	if k == nil {
+		return "", errNoSnapshots
+	}
+	k.Tell(control.StopScheduler{})
+	location, err := k.Savepoint(ctx, dir, control.Savepoint, j.kept)
+	if err != nil {
+		k.Tell(control.StartScheduler{})
+		return "", err
+	}
+	j.Cancel()
+	<-j.done
+	return location, nil
+}
