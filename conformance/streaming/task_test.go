@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/flott-dev/flott/conformance"
+	"github.com/flott-dev/flott/internal/control"
 	"github.com/flott-dev/flott/internal/exchange"
 	"github.com/flott-dev/flott/internal/frame"
 	"github.com/flott-dev/flott/internal/operator"
@@ -19,16 +20,15 @@ import (
 
 func TestTaskVectors(t *testing.T) {
 	absent := map[string]string{
-		"chain_task":            "there is no watermark generator operator to put into a chain by hand",
-		"selective_reading":     "operators do not choose their input",
-		"two_phase_commit_sink": "commits that fail are never ignored, whatever the age of the transaction",
+		"chain_task":        "there is no watermark generator operator to put into a chain by hand",
+		"selective_reading": "operators do not choose their input",
 	}
 	s := conformance.Suite{
 		Folder: "streaming", Family: "task", Rules: taskRules(), Rewrite: *rewrite,
 		Runners: map[string]conformance.Runner{
 			"one_input_task": conformance.EachWay(runTask), "two_input_task": conformance.EachWay(runTask),
 			"lifecycle": runLifecycle, "rolling_aggregate": conformance.EachWay(runRolling), "end_of_input": runEndOfInput,
-			"restore_chain": runRestoreChain,
+			"restore_chain": runRestoreChain, "two_phase_commit_sink": runTwoPhaseCommit,
 		},
 	}
 	for kind := range absent {
@@ -37,22 +37,6 @@ func TestTaskVectors(t *testing.T) {
 	s.Absent = func(t *testing.T, c conformance.Case) string {
 		if why := absent[c.Kind]; why != "" {
 			return why
-		}
-		switch c.Kind {
-		case "one_input_task", "two_input_task":
-			var v taskCase
-			c.Decode(t, &v)
-			for _, s := range v.Steps {
-				if s.Barrier != nil || s.Cancel != nil {
-					return "tasks do not align barriers"
-				}
-			}
-		case "lifecycle":
-			var v lifecycleCase
-			c.Decode(t, &v)
-			if slices.ContainsFunc(v.Calls, func(call string) bool { return strings.Contains(strings.ToLower(call), "snapshot") }) {
-				return "there are no snapshots"
-			}
 		}
 		return ""
 	}
@@ -78,7 +62,13 @@ type taskStep struct {
 	Gate           int                  `json:"gate"`
 	Channel        int                  `json:"channel"`
 	ExpectOutput   *[]conformance.Entry `json:"expect_output"`
-	ExpectDeclined json.RawMessage      `json:"expect_declined"`
+	ExpectDeclined *[]declined          `json:"expect_declined"`
+}
+
+// declined is a checkpoint that the task takes no part in.
+type declined struct {
+	Checkpoint int64  `json:"checkpoint"`
+	Reason     string `json:"reason"`
 }
 
 // put adds what arrives in a step to a frame.
@@ -103,6 +93,10 @@ func (s *taskStep) put(t *testing.T, f *frame.Frame) {
 		f.AddMark(frame.Mark{Kind: frame.Idle})
 	case s.Status == "active":
 		f.AddMark(frame.Mark{Kind: frame.Active})
+	case s.Barrier != nil: // a checkpoint's id is not 0 here
+		f.AddMark(control.Barrier{ID: *s.Barrier + 1}.Mark())
+	case s.Cancel != nil:
+		f.AddMark(frame.Mark{Kind: frame.CancelBarrier, Value: *s.Cancel + 1})
 	default:
 		t.Fatal("a step without a known word")
 	}
@@ -141,8 +135,8 @@ func runTask(t *testing.T, c conformance.Case, w conformance.Way) {
 	var cuts []int
 	at := 0
 	err := b.run(func() bool {
-		for at < len(steps) && steps[at].ExpectOutput != nil {
-			compare(t, at, "output", b.out.take(), conformance.Texts(*steps[at].ExpectOutput), false)
+		for at < len(steps) && steps[at].expects() {
+			steps[at].check(t, at, b)
 			at++
 		}
 		if at == len(steps) {
@@ -169,13 +163,32 @@ func runTask(t *testing.T, c conformance.Case, w conformance.Way) {
 	}
 }
 
-// sameChannel is how many steps arrive on the channel of the first one before anything else happens.
+// sameChannel is how many steps arrive on the channel of the first one before anything else happens. What follows a
+// barrier comes in a frame of its own.
 func sameChannel(steps []taskStep) int {
 	n := 1
-	for n < len(steps) && steps[n].ExpectOutput == nil && steps[n].Gate == steps[0].Gate && steps[n].Channel == steps[0].Channel {
+	for n < len(steps) && !steps[n].expects() && steps[n].Gate == steps[0].Gate && steps[n].Channel == steps[0].Channel &&
+		steps[n-1].Barrier == nil && steps[n-1].Cancel == nil {
 		n++
 	}
 	return n
+}
+
+func (s *taskStep) expects() bool { return s.ExpectOutput != nil || s.ExpectDeclined != nil }
+
+func (s *taskStep) check(t *testing.T, at int, b *taskBench) {
+	t.Helper()
+	if s.ExpectOutput != nil {
+		compare(t, at, "output", b.out.take(), conformance.Texts(*s.ExpectOutput), false)
+	}
+	if s.ExpectDeclined == nil {
+		return
+	}
+	var want []string
+	for _, d := range *s.ExpectDeclined {
+		want = append(want, fmt.Sprintf("%d: declined_on_%s", d.Checkpoint, d.Reason))
+	}
+	compare(t, at, "declined checkpoints", b.declined, want, false)
 }
 
 type endCase struct {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/flott-dev/flott/conformance"
 	"github.com/flott-dev/flott/internal/clock"
+	"github.com/flott-dev/flott/internal/control"
 	"github.com/flott-dev/flott/internal/exchange"
 	"github.com/flott-dev/flott/internal/frame"
 	"github.com/flott-dev/flott/internal/graph"
@@ -28,6 +29,7 @@ type taskBench struct {
 	cancel   context.CancelFunc
 	play     func() bool // false: nothing is left, the task is cancelled
 	parker   *host.Parker
+	declined []string // checkpoints, with the reason
 }
 
 // park makes the task wait for its source, which has a goroutine of its own, instead of playing steps.
@@ -103,14 +105,20 @@ func (b *taskBench) deploy(g *graph.Graph) {
 	}
 	d := task.Deployment{
 		Vertex: job.Vertices[len(job.Vertices)-1], Clock: clock.NewManual(0), Waiter: b, Mailbox: host.NewMailbox(b), Spawn: &b.spawn,
+		Checkpoints: &task.Checkpoints{
+			Took: (*task.Part).Release,
+			Declined: func(id int64, reason control.FailureReason, _ error) {
+				b.declined = append(b.declined, fmt.Sprintf("%d: %v", id-1, reason))
+			},
+		},
 	}
 	d.Ctx, b.cancel = context.WithCancel(b.t.Context())
-	for _, e := range d.Vertex.Inputs {
+	for gate, e := range d.Vertex.Inputs {
 		var channels []*exchange.Channel
-		for range e.From.Parallelism {
+		for peer := range e.From.Parallelism {
 			c := &exchange.Channel{Producer: b, Consumer: b}
 			channels = append(channels, c)
-			d.Inputs = append(d.Inputs, task.Input{Channel: c, Input: e.Input})
+			d.Inputs = append(d.Inputs, task.Input{Channel: c, Input: e.Input, Gate: gate, Peer: peer, Peers: e.From.Parallelism})
 		}
 		b.channels = append(b.channels, channels)
 	}
@@ -174,10 +182,16 @@ func (r *recording) Push(run *frame.Run) error {
 // Mark implements operator.Input.
 func (r *recording) Mark(m frame.Mark) error {
 	switch m.Kind {
-	case frame.Watermark, frame.Barrier:
+	case frame.Watermark:
 		r.got = append(r.got, fmt.Sprintf("%v %d", m.Kind, m.Value))
+	case frame.Barrier: // ids are one less in the vectors
+		b, err := control.BarrierOf(m.Value)
+		if err != nil {
+			return err
+		}
+		r.got = append(r.got, fmt.Sprintf("barrier %d", b.ID-1))
 	case frame.CancelBarrier:
-		r.got = append(r.got, fmt.Sprintf("cancel %d", m.Value))
+		r.got = append(r.got, fmt.Sprintf("cancel %d", m.Value-1))
 	default:
 		r.got = append(r.got, m.Kind.String())
 	}
