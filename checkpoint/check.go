@@ -79,10 +79,8 @@ func (p *Part) owns(o *Operator) error {
 
 // selfContained checks that a savepoint's files lie in its folder.
 func (p *Part) selfContained() error {
-	for i := range p.chunks {
-		if c := &p.chunks[i]; strings.Contains(c.path, "/") {
-			return fmt.Errorf("chunk file %q: all files of a savepoint must lie in its folder", c.path)
-		}
+	if _, earlier := p.Files(""); len(earlier) > 0 {
+		return fmt.Errorf("file %q: all files of a savepoint must lie in its folder", earlier[0])
 	}
 	return nil
 }
@@ -92,6 +90,14 @@ func (p *Part) check() error {
 	if err := p.checkInfo(); err != nil {
 		return err
 	}
+	if err := p.checkBases(); err != nil {
+		return err
+	}
+	if p.files != nil {
+		if err := p.files.check(); err != nil {
+			return err
+		}
+	}
 	return p.checkChunks()
 }
 
@@ -100,7 +106,7 @@ func (p *Part) checkInfo() error {
 	if p.Subtask < 0 || p.Subtask >= keygroup.MaxParallelismLimit {
 		return fmt.Errorf("subtask %d does not exist", p.Subtask)
 	}
-	if p.Finished && len(p.Tables)+len(p.Lists)+len(p.chunks) > 0 {
+	if p.Finished && (len(p.Tables)+len(p.Lists)+len(p.chunks) > 0 || p.files != nil) {
 		return errors.New("a finished subtask has no state")
 	}
 	if _, err := keygroup.NewRange(p.FirstGroup, p.LastGroup); err != nil {
@@ -141,17 +147,20 @@ func (p *Part) checkChunks() error {
 		if c.path == "" && int64(len(c.inline)) != c.size {
 			return fmt.Errorf("chunk %d has %d bytes, not %d", i+1, len(c.inline), c.size)
 		}
-		if c.path != "" && (c.inline != nil || path.Clean(c.path) != c.path || c.path == "." || c.path == ".." || strings.HasSuffix(c.path, "/..")) {
+		if c.path != "" && (c.inline != nil || !isFilePath(c.path)) {
 			return fmt.Errorf("chunk %d: %q is not the path of a file", i+1, c.path)
+		}
+		if c.layer < 0 || c.layer > maxLayer || i > 0 && c.layer < p.chunks[i-1].layer {
+			return fmt.Errorf("chunk %d is of layer %d, out of order", i+1, c.layer)
 		}
 		size := int64(chunkHeader + digestBytes)
 		for j := range c.sections {
 			s := &c.sections[j]
-			n, err := p.checkSection(s)
+			n, err := p.checkSection(s, c.layer)
 			if err != nil {
 				return fmt.Errorf("chunk %d, section %d: %w", i+1, j+1, err)
 			}
-			if l := s.index - len(p.Tables); l >= 0 {
+			if l := s.place - len(p.Tables); l >= 0 {
 				items[l] += s.rows
 			}
 			size += n
@@ -172,13 +181,17 @@ func (p *Part) checkChunks() error {
 const maxChunk = 1 << 50
 
 // checkSection gives the bytes of a section.
-func (p *Part) checkSection(s *section) (size int64, err error) {
+func (p *Part) checkSection(s *section, layer int) (size int64, err error) {
 	first, last := p.FirstGroup, p.LastGroup
 	switch {
-	case s.index < 0 || s.index >= len(p.Tables)+len(p.Lists):
-		return 0, fmt.Errorf("there is no table or list %d", s.index)
-	case s.index >= len(p.Tables):
+	case s.index < 0 || s.index > math.MaxUint16 || s.place < nobody || s.place >= len(p.Tables)+len(p.Lists):
+		return 0, fmt.Errorf("there is no table or list %d", s.place)
+	case s.place >= len(p.Tables):
 		first, last = 0, 0
+	case s.place == nobody:
+		first, last = 0, keygroup.MaxParallelismLimit
+	case !p.base(s.place).files && layer < p.base(s.place).layer:
+		return 0, fmt.Errorf("rows of table %q in layer %d, below the whole table in layer %d", p.Tables[s.place].Name, layer, p.base(s.place).layer)
 	}
 	if s.rows < 1 || s.rows > maxChunk {
 		return 0, fmt.Errorf("%d rows", s.rows)
@@ -194,4 +207,39 @@ func (p *Part) checkSection(s *section) (size int64, err error) {
 		}
 	}
 	return size, nil
+}
+
+// checkBases checks that no table lies on what is not there.
+func (p *Part) checkBases() error {
+	if p.bases == nil {
+		return nil
+	}
+	if len(p.bases) != len(p.Tables) {
+		return fmt.Errorf("%d tables with %d bases", len(p.Tables), len(p.bases))
+	}
+	for i, b := range p.bases {
+		if b.layer < 0 || b.layer > maxLayer || b.files && p.files == nil {
+			return fmt.Errorf("table %q lies on something that is not there", p.Tables[i].Name)
+		}
+		if b.files && !layerable(p.Tables[i].Kind) {
+			return fmt.Errorf("table %q holds %s, which files of backends do not", p.Tables[i].Name, p.Tables[i].Kind)
+		}
+	}
+	for i := range p.chunks {
+		for j := range p.chunks[i].sections {
+			s := &p.chunks[i].sections[j]
+			if s.place < 0 || s.place >= len(p.Tables) {
+				continue
+			}
+			if t := &p.Tables[s.place]; p.changes(s.place, p.chunks[i].layer) && !layerable(t.Kind) {
+				return fmt.Errorf("table %q holds %s, which have no changes", t.Name, t.Kind)
+			}
+		}
+	}
+	return nil
+}
+
+// isFilePath says whether a path that is seen from a snapshot's folder can be that of a file.
+func isFilePath(name string) bool {
+	return name != "" && path.Clean(name) == name && name != "." && name != ".." && !strings.HasSuffix(name, "/..")
 }

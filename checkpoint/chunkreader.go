@@ -35,7 +35,7 @@ func openChunk(f vfs.FS, folder string, c *chunk) (*chunkReader, error) {
 		r.name = "in the manifest of " + folder
 		r.r, r.close = bytes.NewReader(c.inline), func() error { return nil }
 	} else {
-		r.name = c.file(folder)
+		r.name = inFolder(folder, c.path)
 		file, err := f.Open(r.name)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, &DamagedError{File: r.name, Reason: "it does not exist"}
@@ -106,27 +106,21 @@ type block struct {
 	group   int
 }
 
-// blocks calls f for each block of a section that has a group in first ... last, in order; at is where the section begins.
-// It stops when f returns false or an error.
-func (r *chunkReader) blocks(s *section, at int64, first, last int, f func(*block) (bool, error)) error {
-	for i := 0; i < len(s.groups); {
-		if g := &s.groups[i]; g.group < first || g.group > last {
-			at += g.bytes
-			i++
-			continue
-		}
-		from, end := i, at
-		for i < len(s.groups) && s.groups[i].group <= last {
-			end += s.groups[i].bytes
-			i++
-		}
-		w := window{r: r, at: at, end: end}
-		for _, g := range s.groups[from:i] {
-			if more, err := w.group(s.index, g, f); err != nil || !more {
+// blocks calls f for each block of a section, in order; at is where the section begins. It stops when f returns false or an
+// error.
+func (r *chunkReader) blocks(s *section, at int64, f func(*block) (bool, error)) error {
+	w := window{r: r, at: at, end: at + s.bytes()}
+	for _, g := range s.groups {
+		for left := g.bytes; left > 0; {
+			b, err := w.next(s.index, g.group, left)
+			if err != nil {
+				return err
+			}
+			left -= b.bytes()
+			if more, err := f(&b); err != nil || !more {
 				return err
 			}
 		}
-		return nil
 	}
 	return nil
 }
@@ -138,26 +132,22 @@ type window struct {
 	b       []byte // what was read and not yet given
 }
 
-// group gives the blocks of one key group.
-func (w *window) group(index int, g groupBytes, f func(*block) (bool, error)) (more bool, err error) {
-	left := g.bytes
-	for left > 0 {
-		at := w.at - int64(len(w.b))
-		b, err := w.block(left)
-		if err != nil {
-			return false, err
-		}
-		left -= int64(blockHeader + len(b.payload))
-		b.at = at
-		if got := int(binary.LittleEndian.Uint16(b.header[12:])); got != index || b.group != g.group {
-			return false, w.r.damaged("the block at byte %d is of table %d, key group %d, where table %d, key group %d should be",
-				at, got, b.group, index, g.group)
-		}
-		if more, err := f(&b); err != nil || !more {
-			return false, err
-		}
+// bytes is what the block takes in the chunk.
+func (b *block) bytes() int64 { return int64(blockHeader + len(b.payload)) }
+
+// next gives the next block, which is of a table and a key group and has at most left bytes.
+func (w *window) next(index, group int, left int64) (block, error) {
+	at := w.at - int64(len(w.b))
+	b, err := w.block(left)
+	if err != nil {
+		return block{}, err
 	}
-	return true, nil
+	b.at = at
+	if got := int(binary.LittleEndian.Uint16(b.header[12:])); got != index || b.group != group {
+		return block{}, w.r.damaged("the block at byte %d is of table %d, key group %d, where table %d, key group %d should be",
+			at, got, b.group, index, group)
+	}
+	return b, nil
 }
 
 // block reads and checks a block that has at most left bytes.
@@ -223,7 +213,7 @@ func (r *chunkReader) verify() error {
 	for i := range r.chunk.sections {
 		s := &r.chunk.sections[i]
 		rows := int64(0)
-		err := r.blocks(s, at, 0, math.MaxInt, func(b *block) (bool, error) {
+		err := r.blocks(s, at, func(b *block) (bool, error) {
 			headers.Write(b.header)
 			rows += int64(b.rows)
 			return true, nil

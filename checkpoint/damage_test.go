@@ -171,11 +171,11 @@ func TestUnknownVersionsAreRefusedInClearText(t *testing.T) {
 	manifest := path.Join(m.Folder, ManifestName)
 	whole, _ := vfs.ReadFile(fs, manifest)
 	b := append([]byte(nil), whole...)
-	binary.LittleEndian.PutUint32(b[4:], 2)
+	binary.LittleEndian.PutUint32(b[4:], 3)
 	if err := vfs.WriteFile(fs, manifest, b); err != nil {
 		t.Fatal(err)
 	}
-	want := "snapshot file " + manifest + " has version 2 of the manifest format and this program reads up to version 1"
+	want := "snapshot file " + manifest + " has version 3 of the manifest format and this program reads up to version 2"
 	if _, err := Load(fs, m.Folder); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v", err)
 	}
@@ -203,7 +203,7 @@ func TestUnknownVersionsAreRefusedInClearText(t *testing.T) {
 	}
 	part := m.Operators[0].Parts[0].Encode()
 	part[0] = 3
-	if _, err := DecodePart(part); err == nil || !strings.Contains(err.Error(), "its version is 3 and this program reads version 1") {
+	if _, err := DecodePart(part); err == nil || !strings.Contains(err.Error(), "its version is 3 and this program reads version 2") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -62,6 +62,7 @@ func (e *encoder) schema(s *serde.Schema) {
 // decoder reads what an encoder wrote. The first error stays; after it every read gives a zero value.
 type decoder struct {
 	b       []byte
+	version uint32 // of the format
 	err     error
 	strings []string
 	schemas map[string]*serde.Schema

@@ -42,6 +42,13 @@ func FuzzDecodePart(f *testing.F) {
 
 // FuzzDecodeManifest decodes arbitrary bodies of manifests, with a right header and checksum around them.
 func FuzzDecodeManifest(f *testing.F) {
+	for version := range uint32(ManifestVersion) {
+		b, err := os.ReadFile(fmt.Sprintf("testdata/v%d/chk-8/_metadata", version+1))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(version, b[manifestHeader:len(b)-manifestEnd])
+	}
 	mem := vfs.NewMem()
 	j := newJob(f, mem)
 	j.keys = 10
@@ -53,13 +60,13 @@ func FuzzDecodeManifest(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(b[manifestHeader : len(b)-manifestEnd])
-	if b, err = os.ReadFile("testdata/v1/chk-8/_metadata"); err != nil {
+	f.Add(uint32(ManifestVersion-1), b[manifestHeader:len(b)-manifestEnd])
+	if b, err = os.ReadFile("testdata/v2/chk-9/_metadata"); err != nil {
 		f.Fatal(err)
 	}
-	f.Add(b[manifestHeader : len(b)-manifestEnd])
-	f.Fuzz(func(t *testing.T, body []byte) {
-		b := binary.LittleEndian.AppendUint32([]byte(manifestMagic), ManifestVersion)
+	f.Add(uint32(ManifestVersion-1), b[manifestHeader:len(b)-manifestEnd])
+	f.Fuzz(func(t *testing.T, version uint32, body []byte) {
+		b := binary.LittleEndian.AppendUint32([]byte(manifestMagic), version%ManifestVersion+1)
 		b = binary.LittleEndian.AppendUint64(b, uint64(len(body)))
 		b = append(b, body...)
 		b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)))

@@ -16,7 +16,7 @@ import (
 var rewrite = flag.Bool("rewrite", false, "rewrite the golden files of the present version")
 
 // sample takes checkpoint 8 of a job with everything that the format knows, and part of checkpoint 7, which 8 shares.
-func sample(t *testing.T, fs vfs.FS) *Manifest {
+func sample(t *testing.T, fs vfs.FS) (plain, onTop *Manifest) {
 	t.Helper()
 	window := func(start, end uint64) []byte { return append(le(start), le(end)...) }
 	row := func(i statebackend.TableInfo, key string, r statebackend.Row) statebackend.Row {
@@ -75,24 +75,87 @@ func sample(t *testing.T, fs vfs.FS) *Manifest {
 		}
 		return p
 	}
-	shared, err := write("v1/chk-7", -1, 0).Reuse("v1/chk-7", "v1/chk-8")
+	shared, err := write("v2/chk-7", -1, 0).Reuse("v2/chk-7", "v2/chk-8")
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := &Manifest{
-		Folder: "v1/chk-8", ID: 8, JobID: "00112233445566778899aabbccddeeff", JobName: "Prices", Time: 1_770_000_000_000, HashSeed: seed,
+		Folder: "v2/chk-8", ID: 8, JobID: "00112233445566778899aabbccddeeff", JobName: "Prices", Time: 1_770_000_000_000, HashSeed: seed,
 		Operators: []Operator{
 			{ID: op(0xdef), Name: "Source: files", Parallelism: 1, MaxParallelism: 128, Coordinator: []byte("next: file-3"), Parts: []*Part{{Finished: true}}},
 			{
 				ID: op(0xabc), UID: "prices", Name: "Totals", Parallelism: 2, MaxParallelism: 4,
-				Parts: []*Part{shared, write("v1/chk-8", 135, 1)},
+				Parts: []*Part{shared, write("v2/chk-8", 135, 1)},
 			},
 		},
 	}
-	if _, err := (&Storage{fs: fs, complete: map[string][]string{}, named: map[string]int{}}).Complete(m); err != nil {
+	storage := &Storage{fs: fs, complete: map[string][]string{}, named: map[string]int{}}
+	if _, err := storage.Complete(m); err != nil {
 		t.Fatal(err)
 	}
-	return m
+	return m, layered(t, storage, m)
+}
+
+// layered takes checkpoint 9: changes of checkpoint 8, and an operator whose tables lie in files of a backend.
+func layered(t *testing.T, storage *Storage, m *Manifest) *Manifest {
+	t.Helper()
+	next := *m
+	next.ID, next.Folder = 9, "v2/chk-9"
+	if err := storage.fs.MkdirAll(next.Folder); err != nil {
+		t.Fatal(err)
+	}
+	var total, prices statebackend.TableInfo
+	for _, i := range m.Operators[1].Parts[0].Tables {
+		switch i.Name {
+		case "total":
+			total = i
+		case "prices":
+			prices = i
+		}
+	}
+	write := func(operator string, subtask int, state *State) *Part {
+		w := &Writer{FS: storage.fs, Folder: next.Folder, InlineBytes: 150}
+		p, err := w.Write(t.Context(), operator, subtask, 2*subtask, 2*subtask+1, state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	bob, cy := []byte("bob"), []byte("cy")
+	onTop := write(op(0xabc), 0, &State{
+		Earlier: m.Operators[1].Parts[0], EarlierFolder: m.Folder,
+		Tables: []statebackend.FrozenTable{
+			changes(
+				prices, statebackend.Row{Key: bob, MapKey: []byte("eggs"), Deleted: true},
+				statebackend.Row{Key: bob, MapKey: []byte("ham"), Value: []byte("\x00\x00\x00\x00\x00\x00\x00\x40")},
+				statebackend.Row{Key: cy, Deleted: true},
+			),
+			changes(
+				total, statebackend.Row{Key: bob, At: 3000, Value: append(le(8), "\x03Bob"...)},
+				statebackend.Row{Key: []byte(""), Deleted: true},
+			),
+		},
+		Lists: []List{{Name: "channels", Mode: Union, Items: [][]byte{{4}}}},
+	})
+	next.Operators = append([]Operator(nil), m.Operators...)
+	o := &next.Operators[1]
+	kept, err := m.Operators[1].Parts[1].Reuse(m.Folder, next.Folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Parts = []*Part{onTop, kept}
+	counts := info(t, "counts", "value", "string", "int64", "", "", nil)
+	row := keyed(t, counts, 4, bob)
+	row.Value = le(5)
+	inFiles := write(op(0x123), 0, &State{
+		Files:  []*statebackend.FileSet{linesOf(map[string][]byte{"1.lines": line(&counts, &row)})},
+		Tables: []statebackend.FrozenTable{changes(counts, statebackend.Row{Group: 1, Key: []byte("ada"), Value: le(6)})},
+	})
+	next.Operators = append(next.Operators, Operator{ID: op(0x123), UID: "counts", Name: "Counts", Parallelism: 2, MaxParallelism: 4, Parts: []*Part{inFiles}})
+	if _, err := storage.Complete(&next); err != nil {
+		t.Fatal(err)
+	}
+	return &next
 }
 
 // show writes what a snapshot holds as text.
@@ -114,7 +177,7 @@ func show(t *testing.T, fs vfs.FS, location string) string {
 			own, earlier := p.Files(m.Folder)
 			fmt.Fprintf(&b, "  subtask %d: finished %v, key groups %d ... %d, %d bytes, %d files here, %d earlier\n", p.Subtask, p.Finished, p.FirstGroup, p.LastGroup, p.Bytes(), len(own), len(earlier))
 		}
-		r, lists, err := m.Read(fs, o.ID)
+		r, lists, err := m.Read(fs, o.ID, lines{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,18 +235,31 @@ func showTable(t *testing.T, b *strings.Builder, r statebackend.Restored, name s
 // the golden files of every version are read as what they were written from.
 func TestSnapshotGolden(t *testing.T) {
 	fs := vfs.NewMem()
-	m := sample(t, fs)
-	for _, file := range append(m.Files(), path.Join(m.Folder, ManifestName)) {
-		b, err := vfs.ReadFile(fs, file)
-		if err != nil {
-			t.Fatal(err)
+	plain, onTop := sample(t, fs)
+	text := ""
+	for _, m := range []*Manifest{plain, onTop} {
+		for _, file := range append(m.Files(), path.Join(m.Folder, ManifestName)) {
+			b, err := vfs.ReadFile(fs, file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, filepath.Join("testdata", file), b)
 		}
-		golden(t, filepath.Join("testdata", file), b)
+		text += show(t, fs, m.Folder)
 	}
-	text := show(t, fs, m.Folder)
-	golden(t, "testdata/v1/dump.txt", []byte(text))
-	if again := show(t, nil, "testdata/v1/chk-8"); again != text {
-		t.Errorf("the golden files of version 1 are read as\n%s\nand not as\n%s", again, text)
+	golden(t, "testdata/v2/dump.txt", []byte(text))
+	if again := show(t, nil, "testdata/v2/chk-8") + show(t, nil, "testdata/v2/chk-9"); again != text {
+		t.Errorf("the golden files of version 2 are read as\n%s\nand not as\n%s", again, text)
+	}
+}
+
+func TestSnapshotsOfEarlierVersionsAreRead(t *testing.T) {
+	want, err := os.ReadFile("testdata/v1/dump.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := show(t, nil, "testdata/v1/chk-8"); got != string(want) {
+		t.Errorf("the golden files of version 1 are read as\n%s\nand not as\n%s", got, want)
 	}
 }
 

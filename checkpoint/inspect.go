@@ -68,7 +68,7 @@ func (o *Operator) Lists() []ListSummary {
 func (p *Part) holds(index int) (rows, size int64) {
 	for i := range p.chunks {
 		for j := range p.chunks[i].sections {
-			if s := &p.chunks[i].sections[j]; s.index == index {
+			if s := &p.chunks[i].sections[j]; s.place == index {
 				rows += s.rows
 				size += s.bytes()
 			}
@@ -77,7 +77,8 @@ func (p *Part) holds(index int) (rows, size int64) {
 	return rows, size
 }
 
-// Bytes is the size of all chunks of the snapshot, those in earlier checkpoints' files included.
+// Bytes is the size of all that the snapshot holds, chunks and files of backends, those in earlier checkpoints' folders
+// included: what a restore may have to read.
 func (m *Manifest) Bytes() int64 {
 	n := int64(0)
 	for i := range m.Operators {
@@ -88,11 +89,27 @@ func (m *Manifest) Bytes() int64 {
 	return n
 }
 
-// Bytes is the size of all chunks of the part.
-func (p *Part) Bytes() int64 {
+// Bytes is the size of all that the part holds, chunks and files of backends, those in earlier checkpoints' folders included.
+func (p *Part) Bytes() int64 { return p.bytes(func(string) bool { return true }) }
+
+// WrittenBytes is the part of Bytes that was written for this snapshot and not named again.
+func (p *Part) WrittenBytes() int64 {
+	return p.bytes(func(name string) bool { return !isEarlier(name) })
+}
+
+func (p *Part) bytes(counts func(name string) bool) int64 {
 	n := int64(0)
 	for i := range p.chunks {
-		n += p.chunks[i].size
+		if c := &p.chunks[i]; counts(c.path) {
+			n += c.size
+		}
+	}
+	if p.files != nil {
+		for i := range p.files.files {
+			if f := &p.files.files[i]; counts(f.path) {
+				n += f.size
+			}
+		}
 	}
 	return n
 }
@@ -100,13 +117,19 @@ func (p *Part) Bytes() int64 {
 // Read gives all that the snapshot holds of an operator, given by id or UID: all rows of its tables, and its lists with the
 // items of all subtasks (broadcast lists: of one). It is Restore for a single subtask, needs nothing of the program that took
 // the snapshot, and is what tools call; AppendKeyJSON and AppendJSON show what rows and items hold. A nil file system is the
-// machine's.
-func (m *Manifest) Read(f vfs.FS, operator string) (statebackend.Restored, []List, error) {
+// machine's. Tables that lie in files of a backend need a reader for their format; without one their first row is an error
+// that names the format.
+func (m *Manifest) Read(f vfs.FS, operator string, readers ...FileReader) (statebackend.Restored, []List, error) {
 	o := m.Operator(operator)
 	if o == nil {
 		return nil, nil, fmt.Errorf("snapshot %s has no operator %q", m.Folder, operator)
 	}
-	return m.Restore(f, o.ID, 0, 1, o.MaxParallelism)
+	restored, lists, err := m.Restore(f, o.ID, 0, 1, o.MaxParallelism)
+	if r, ok := restored.(*restoredOperator); ok {
+		r.offline, r.readers = true, readers
+		clear(r.inFiles)
+	}
+	return restored, lists, err
 }
 
 // Match compares the snapshot with the operators of a program, by ids. Operators of the program that the snapshot does not
@@ -134,33 +157,43 @@ func (m *Manifest) Match(program []string, allowNonRestored bool) (dropped []*Op
 // Verify reads every byte of the snapshot and checks it. The error joins one *DamagedError for each file that is not what was
 // written; errors of the disk are given as they are. A nil file system is the machine's.
 func (m *Manifest) Verify(f vfs.FS) error {
-	if err := m.eachChunk(f, (*chunkReader).verify); err != nil {
+	if err := m.eachFile(f, (*chunkReader).verify, (*storedFile).verify); err != nil {
 		return fmt.Errorf("verify snapshot %s: %w", m.Folder, err)
 	}
 	return nil
 }
 
-// Probe looks whether all files of the snapshot are there, each with the size, beginning and digest that were written. It
-// reads a few bytes of each file, so that it is quick but does not see a byte that was changed in the middle: Verify does.
-// The error is as Verify's. A nil file system is the machine's.
+// Probe looks whether all files of the snapshot are there, each with the size, beginning and digest that were written (of
+// files of backends: the size). It reads a few bytes of each file, so that it is quick but does not see a byte that was changed
+// in the middle: Verify does. The error is as Verify's. A nil file system is the machine's.
 func (m *Manifest) Probe(f vfs.FS) error {
-	if err := m.eachChunk(f, func(*chunkReader) error { return nil }); err != nil {
+	if err := m.eachFile(f, func(*chunkReader) error { return nil }, (*storedFile).probe); err != nil {
 		return fmt.Errorf("probe snapshot %s: %w", m.Folder, err)
 	}
 	return nil
 }
 
-// eachChunk opens every chunk, which checks that it is the one that the manifest means, and joins what is found.
-func (m *Manifest) eachChunk(f vfs.FS, check func(*chunkReader) error) error {
+// eachFile opens every chunk, which checks that it is the one that the manifest means, and every file of a backend, and joins
+// what is found.
+func (m *Manifest) eachFile(f vfs.FS, chunk func(*chunkReader) error, file func(*storedFile, vfs.FS, string) error) error {
 	var all []error
+	f = diskIfNil(f)
 	for i := range m.Operators {
 		for _, p := range m.Operators[i].Parts {
 			for j := range p.chunks {
-				r, err := openChunk(diskIfNil(f), m.Folder, &p.chunks[j])
+				r, err := openChunk(f, m.Folder, &p.chunks[j])
 				if err == nil {
-					err = errors.Join(check(r), r.close())
+					err = errors.Join(chunk(r), r.close())
 				}
 				if err != nil {
+					all = append(all, err)
+				}
+			}
+			if p.files == nil {
+				continue
+			}
+			for j := range p.files.files {
+				if err := file(&p.files.files[j], f, m.Folder); err != nil {
 					all = append(all, err)
 				}
 			}

@@ -17,7 +17,7 @@ import (
 // The format of manifests: a header, the body, a checksum. docs/formats/snapshot.md describes it.
 const (
 	// ManifestVersion is the version of the manifest format that this program writes, and the highest that it reads.
-	ManifestVersion = 1
+	ManifestVersion = 2
 	// ManifestName is the name of the manifest in its snapshot's folder, Flink's own.
 	ManifestName = "_metadata"
 
@@ -82,8 +82,9 @@ func Decode(file string, b []byte) (*Manifest, error) {
 	if string(b[:4]) != manifestMagic {
 		return nil, damaged("it begins with %q, not %q: it is no manifest", b[:4], manifestMagic)
 	}
-	if v := binary.LittleEndian.Uint32(b[4:]); v != ManifestVersion {
-		return nil, &VersionError{File: file, Format: "manifest", Version: v, Known: ManifestVersion}
+	version := binary.LittleEndian.Uint32(b[4:])
+	if version < 1 || version > ManifestVersion {
+		return nil, &VersionError{File: file, Format: "manifest", Version: version, Known: ManifestVersion}
 	}
 	body := uint64(len(b) - manifestHeader - manifestEnd)
 	if n := binary.LittleEndian.Uint64(b[8:]); n != body {
@@ -94,7 +95,9 @@ func Decode(file string, b []byte) (*Manifest, error) {
 	if want != got {
 		return nil, damaged("its checksum is %08x and should be %08x", got, want)
 	}
-	m, err := decodeManifest(newDecoder(b[manifestHeader:end]), file)
+	d := newDecoder(b[manifestHeader:end])
+	d.version = version
+	m, err := decodeManifest(d, file)
 	if _, newer := errors.AsType[*VersionError](err); newer {
 		return nil, err
 	}

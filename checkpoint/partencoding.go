@@ -8,8 +8,8 @@ import (
 	"github.com/flott-dev/flott/statebackend"
 )
 
-// partVersion is the version of the encoding of parts, which manifests use as well.
-const partVersion = 1
+// partVersion is the version of the encoding of parts, which manifests of the same version use as well.
+const partVersion = ManifestVersion
 
 // Encode gives the bytes of the part, as DecodePart reads them.
 func (p *Part) Encode() []byte {
@@ -27,6 +27,7 @@ func DecodePart(b []byte) (*Part, error) {
 		return nil, fmt.Errorf("decode part of a snapshot: its version is %d and this program reads version %d", b[0], partVersion)
 	}
 	d := newDecoder(b[1:])
+	d.version = partVersion
 	p := decodePart(d)
 	err := d.end()
 	if err == nil {
@@ -46,6 +47,11 @@ func (p *Part) encode(e *encoder) {
 	e.uint(uint64(len(p.Tables)))
 	for i := range p.Tables {
 		encodeTable(e, &p.Tables[i])
+		if b := p.base(i); b.files {
+			e.uint(0)
+		} else {
+			e.uint(uint64(b.layer) + 1)
+		}
 	}
 	e.uint(uint64(len(p.Lists)))
 	for i := range p.Lists {
@@ -54,6 +60,10 @@ func (p *Part) encode(e *encoder) {
 		e.byte(byte(l.Mode))
 		e.schema(l.Schema)
 		e.uint(uint64(l.Items))
+	}
+	e.bool(p.files != nil)
+	if p.files != nil {
+		p.files.encode(e)
 	}
 	e.uint(uint64(len(p.chunks)))
 	for i := range p.chunks {
@@ -68,17 +78,27 @@ func decodePart(d *decoder) *Part {
 	}
 	for range d.items(7) {
 		p.Tables = append(p.Tables, decodeTable(d))
+		if d.version > 1 {
+			n := d.number(maxLayer + 1)
+			p.bases = append(p.bases, base{files: n == 0, layer: max(0, n-1)})
+		}
 	}
 	for range d.items(4) {
 		p.Lists = append(p.Lists, ListInfo{
 			Name: d.string(), Mode: Mode(d.byte()), Schema: d.schema(), Items: int64(d.number(maxRows)),
 		})
 	}
+	if d.version > 1 && d.bool() {
+		p.files = decodeFiles(d)
+	}
 	for range d.items(3) {
 		p.chunks = append(p.chunks, decodeChunk(d))
 	}
 	return p
 }
+
+// maxLayer bounds the numbers of layers.
+const maxLayer = 1 << 16
 
 // The bits of a table's TTL.
 const (
@@ -134,10 +154,12 @@ func (c *chunk) encode(e *encoder) {
 	} else {
 		e.bytes(c.inline) // its digest is at its end
 	}
+	e.uint(uint64(c.layer))
 	e.uint(uint64(len(c.sections)))
 	for i := range c.sections {
 		s := &c.sections[i]
 		e.uint(uint64(s.index))
+		e.uint(uint64(s.place - nobody))
 		e.uint(uint64(s.rows))
 		e.uint(uint64(len(s.groups)))
 		before := -1
@@ -167,6 +189,9 @@ func decodeChunk(d *decoder) chunk {
 			c.digest = digest(c.inline[n-digestBytes:])
 		}
 	}
+	if d.version > 1 {
+		c.layer = d.number(maxLayer)
+	}
 	for range d.items(3) {
 		c.sections = append(c.sections, decodeSection(d))
 	}
@@ -174,7 +199,12 @@ func decodeChunk(d *decoder) chunk {
 }
 
 func decodeSection(d *decoder) section {
-	s := section{index: d.number(1 << 16), rows: int64(d.number(maxRows))}
+	s := section{index: d.number(1 << 16)}
+	s.place = s.index
+	if d.version > 1 {
+		s.place = d.number(1<<16) + nobody
+	}
+	s.rows = int64(d.number(maxRows))
 	n := d.count(2)
 	if n > 0 {
 		s.groups = make([]groupBytes, 0, n)

@@ -22,8 +22,9 @@ const (
 
 	chunkMagic  = "FLTC"
 	chunkSuffix = ".chunk"
-	chunkHeader = 8  // magic, version
-	blockHeader = 16 // checksum, bytes, rows, index, group
+	fileSuffix  = ".file" // of files of backends
+	chunkHeader = 8       // magic, version
+	blockHeader = 16      // checksum, bytes, rows, index, group
 	blockTarget = 64 << 10
 	flushBytes  = 256 << 10
 	digestBytes = len(digest{})
@@ -37,9 +38,11 @@ type partWriter struct {
 	chunkBytes          int64
 	inlineBytes         int
 	part                *Part
+	layer               int      // of the chunks that are written
 	files               []string // written so far
-	number              int      // of the last file
-	chunk               *chunk   // nil: none is open
+	closing             []chan error
+	number              int    // of the last file
+	chunk               *chunk // nil: none is open
 	file                *syncedFile
 	flushed             int64 // bytes of the chunk that are in the file
 	buf                 []byte
@@ -58,7 +61,7 @@ func (p *partWriter) size() int64 { return p.flushed + int64(len(p.buf)) }
 // begin begins a section.
 func (p *partWriter) begin(index int) {
 	p.index, p.group = index, -1
-	p.section = section{index: index}
+	p.section = section{index: index, place: index}
 }
 
 // end ends a section; one without rows leaves nothing.
@@ -76,7 +79,7 @@ func (p *partWriter) end() error {
 // openBlock begins a block of the section's group, and a chunk if none is open.
 func (p *partWriter) openBlock() {
 	if p.chunk == nil {
-		p.chunk = &chunk{}
+		p.chunk = &chunk{layer: p.layer}
 		p.flushed = 0
 		p.buf = append(p.buf[:0], chunkMagic...)
 		p.buf = binary.LittleEndian.AppendUint32(p.buf, ChunkVersion)
@@ -136,7 +139,8 @@ func (p *partWriter) flush() error {
 		return context.Cause(p.ctx)
 	}
 	if p.file == nil {
-		if err := p.create(); err != nil {
+		var err error
+		if p.chunk.path, err = p.create(chunkSuffix); err != nil {
 			return err
 		}
 	}
@@ -150,20 +154,20 @@ func (p *partWriter) flush() error {
 
 // create makes a file of a name that no other has: a frozen attempt may write for the same checkpoint, too, and litter of an
 // earlier one may be there.
-func (p *partWriter) create() error {
+func (p *partWriter) create(suffix string) (name string, err error) {
 	for {
 		p.number++
-		p.chunk.path = fmt.Sprintf("%s-%d-%d%s", p.operator, p.part.Subtask, p.number, chunkSuffix)
-		name := path.Join(p.folder, p.chunk.path)
-		file, err := p.fs.Create(name, vfs.Exclusive)
+		name = fmt.Sprintf("%s-%d-%d%s", p.operator, p.part.Subtask, p.number, suffix)
+		full := path.Join(p.folder, name)
+		file, err := p.fs.Create(full, vfs.Exclusive)
 		if errors.Is(err, fs.ErrExist) {
 			continue
 		}
 		if err == nil {
 			p.file = &syncedFile{file: file}
-			p.files = append(p.files, name)
+			p.files = append(p.files, full)
 		}
-		return err
+		return name, err
 	}
 }
 
@@ -185,20 +189,54 @@ func (p *partWriter) endChunk() error {
 	return nil
 }
 
-// closeFile writes the rest of a file and waits until it is on disk.
+// closeFile writes the rest of a chunk's file.
 func (p *partWriter) closeFile() error {
-	err := p.flush()
-	if err != nil {
+	size := p.size()
+	if err := p.flush(); err != nil {
 		return err
 	}
-	err = p.file.finish()
+	return p.endFile(size)
+}
+
+// How many files, of which size at least, may wait for the disk while the next ones are written.
+const (
+	maxClosing   = 8
+	closingBytes = 256 << 10
+)
+
+// endFile waits until a file of a size is on disk, or has that be done beside what follows.
+func (p *partWriter) endFile(size int64) (err error) {
+	file := p.file
 	p.file = nil
+	if size < closingBytes {
+		return file.finish()
+	}
+	if len(p.closing) == maxClosing {
+		err = <-p.closing[0]
+		p.closing = p.closing[1:]
+	}
+	done := make(chan error, 1)
+	p.closing = append(p.closing, done)
+	go func() { done <- file.finish() }()
 	return err
+}
+
+// closed waits until all files are on disk.
+func (p *partWriter) closed() error {
+	var all []error
+	for _, done := range p.closing {
+		all = append(all, <-done)
+	}
+	p.closing = nil
+	return errors.Join(all...)
 }
 
 // finish ends the part and makes the names of its files durable.
 func (p *partWriter) finish() error {
-	if err := p.endChunk(); err != nil || len(p.files) == 0 {
+	if err := p.endChunk(); err != nil {
+		return err
+	}
+	if err := p.closed(); err != nil || len(p.files) == 0 {
 		return err
 	}
 	return p.fs.SyncDir(p.folder)
@@ -209,6 +247,7 @@ func (p *partWriter) discard() {
 	if p.file != nil {
 		_ = p.file.finish()
 	}
+	_ = p.closed()
 	for _, name := range p.files {
 		_ = p.fs.Remove(name)
 	}

@@ -3,7 +3,6 @@ package checkpoint
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 )
@@ -140,7 +139,7 @@ func (r *restoredOperator) items(dst [][]byte, items itemRange) ([][]byte, error
 		at := int64(chunkHeader)
 		for j := range c.sections {
 			s := &c.sections[j]
-			if s.index == len(items.part.Tables)+items.index {
+			if s.place == len(items.part.Tables)+items.index {
 				if seen < items.to && seen+s.rows > items.from {
 					var err error
 					if dst, err = r.section(dst, c, s, at, items.from-seen, items.to-seen); err != nil {
@@ -163,7 +162,7 @@ func (r *restoredOperator) section(dst [][]byte, c *chunk, s *section, at, from,
 	}
 	defer func() { err = errors.Join(err, reader.close()) }()
 	n := int64(0)
-	err = reader.blocks(s, at, 0, math.MaxInt, func(b *block) (bool, error) {
+	err = reader.blocks(s, at, func(b *block) (bool, error) {
 		first := n
 		if n += int64(b.rows); n <= from {
 			return true, nil

@@ -1,10 +1,7 @@
 package checkpoint
 
 import (
-	"errors"
 	"fmt"
-	"iter"
-	"slices"
 
 	"github.com/flott-dev/flott/internal/keygroup"
 	"github.com/flott-dev/flott/internal/vfs"
@@ -16,7 +13,8 @@ import (
 // list, for the parallelism and max parallelism of the job that is restored. operator is an id (or a UID). restored is nil
 // if the snapshot does not know the operator, which then begins empty.
 //
-// Rows are read when they are asked for, from the parts that overlap the subtask's key groups only, and each table may be
+// Tables are whole, however many layers they lie in. Those that lie in files of a backend are given as files: restored is a
+// statebackend.RestoredFiles. Rows are read when they are asked for, from the parts that overlap the subtask's key groups only, and each table may be
 // read several times, by one goroutine at a time. Lists are read here; those that have no items for the subtask are among
 // them, without items. Another max parallelism than the snapshot's is an error for operators with tables, as the keys would
 // belong to other key groups. A nil file system is the machine's.
@@ -44,7 +42,7 @@ func (o *Operator) label() string {
 }
 
 func (m *Manifest) restore(f vfs.FS, o *Operator, subtask, parallelism, maxParallelism int) (*restoredOperator, error) {
-	r := &restoredOperator{fs: diskIfNil(f), folder: m.Folder, operator: o, seed: m.HashSeed, tables: map[string]int{}}
+	r := &restoredOperator{fs: diskIfNil(f), folder: m.Folder, operator: o, seed: m.HashSeed, tables: map[string]int{}, inFiles: map[string]bool{}}
 	for _, p := range o.Parts {
 		if err := r.add(p); err != nil {
 			return nil, err
@@ -55,11 +53,14 @@ func (m *Manifest) restore(f vfs.FS, o *Operator, subtask, parallelism, maxParal
 			o.MaxParallelism, maxParallelism, o.MaxParallelism)
 	}
 	var err error
-	r.groups, err = keygroup.RangeOfSubtask(maxParallelism, parallelism, subtask)
-	return r, err
+	if r.groups, err = keygroup.RangeOfSubtask(maxParallelism, parallelism, subtask); err != nil {
+		return nil, err
+	}
+	r.findFiles()
+	return r, nil
 }
 
-// restoredOperator is the state of one operator for some key groups. It implements statebackend.Restored.
+// restoredOperator is the state of one operator for some key groups. It implements statebackend.RestoredFiles.
 type restoredOperator struct {
 	fs       vfs.FS
 	folder   string
@@ -67,7 +68,10 @@ type restoredOperator struct {
 	seed     uint64
 	groups   keygroup.Range
 	infos    []statebackend.TableInfo
-	tables   map[string]int // by name: index in infos
+	tables   map[string]int  // by name: index in infos
+	inFiles  map[string]bool // tables that lie in files of backends, and nowhere else
+	offline  bool            // files of backends are read as rows
+	readers  []FileReader    // for that
 }
 
 // add notes the tables of a part, which all parts that have them must agree on.
@@ -104,9 +108,11 @@ func sameSchema(a, b *serde.Schema) bool {
 
 // Tables implements statebackend.Restored.
 func (r *restoredOperator) Tables() []string {
-	names := make([]string, len(r.infos))
+	var names []string
 	for i := range r.infos {
-		names[i] = r.infos[i].Name
+		if !r.inFiles[r.infos[i].Name] {
+			names = append(names, r.infos[i].Name)
+		}
 	}
 	return names
 }
@@ -114,107 +120,34 @@ func (r *restoredOperator) Tables() []string {
 // Table implements statebackend.Restored.
 func (r *restoredOperator) Table(name string) (statebackend.FrozenTable, bool) {
 	i, ok := r.tables[name]
-	if !ok {
+	if !ok || r.inFiles[name] {
 		return statebackend.FrozenTable{}, false
 	}
 	info := r.infos[i]
 	return statebackend.FrozenTable{TableInfo: info, Rows: r.rows(info)}, true
 }
 
-// rows reads the rows of a table from one part after the other, which is the order of the key groups.
-func (r *restoredOperator) rows(info statebackend.TableInfo) iter.Seq2[*statebackend.Row, error] {
-	return func(yield func(*statebackend.Row, error) bool) {
-		t := tableReader{r: r, yield: yield}
-		var err error
-		if t.layout, err = layoutOf(&info); err == nil {
-			t.hasher = (&serde.Key{Width: uintptr(t.layout.key.width)}).Hasher(r.seed)
-			err = t.read(info.Name)
-		}
-		if err != nil && !t.done {
-			yield(nil, fmt.Errorf("read table %q of %s: %w", info.Name, r.operator.label(), err))
-		}
+// overlaps says whether a part may have rows of the key groups.
+func (r *restoredOperator) overlaps(p *Part) bool {
+	return p.FirstGroup <= r.groups.Last && p.LastGroup >= r.groups.First
+}
+
+// findFiles notes the tables that lie in files only.
+func (r *restoredOperator) findFiles() {
+	if r.offline {
+		return
 	}
-}
-
-// tableReader reads the rows of one table.
-type tableReader struct {
-	r      *restoredOperator
-	layout rowLayout
-	hasher serde.Hasher
-	row    statebackend.Row
-	yield  func(*statebackend.Row, error) bool
-	done   bool // the consumer has enough
-}
-
-func (t *tableReader) read(name string) error {
-	for _, p := range t.r.operator.Parts {
-		if p.FirstGroup > t.r.groups.Last || p.LastGroup < t.r.groups.First {
-			continue
-		}
-		index := slices.IndexFunc(p.Tables, func(i statebackend.TableInfo) bool { return i.Name == name })
-		if index < 0 {
-			continue
-		}
-		for i := range p.chunks {
-			if err := t.chunk(&p.chunks[i], index); err != nil || t.done {
-				return err
+	rows := map[string]bool{}
+	for _, p := range r.operator.Parts {
+		for i := range p.Tables {
+			if name := p.Tables[i].Name; p.base(i).files {
+				r.inFiles[name] = true
+			} else if r.overlaps(p) {
+				rows[name] = true
 			}
 		}
 	}
-	return nil
-}
-
-// chunk reads the rows of the table in a chunk. It opens the chunk only if it has some.
-func (t *tableReader) chunk(c *chunk, index int) (err error) {
-	var reader *chunkReader
-	defer func() {
-		if reader != nil {
-			err = errors.Join(err, reader.close())
-		}
-	}()
-	at := int64(chunkHeader)
-	for i := range c.sections {
-		s := &c.sections[i]
-		if s.index == index && s.overlaps(t.r.groups) {
-			if reader == nil {
-				if reader, err = openChunk(t.r.fs, t.r.folder, c); err != nil {
-					return err
-				}
-			}
-			err = reader.blocks(s, at, t.r.groups.First, t.r.groups.Last, func(b *block) (bool, error) {
-				return t.block(reader, b)
-			})
-			if err != nil || t.done {
-				return err
-			}
-		}
-		at += s.bytes()
+	for name := range rows {
+		delete(r.inFiles, name)
 	}
-	return nil
-}
-
-// overlaps says whether the section has rows of the groups.
-func (s *section) overlaps(groups keygroup.Range) bool {
-	return slices.ContainsFunc(s.groups, func(g groupBytes) bool { return groups.Contains(g.group) })
-}
-
-// block gives the rows of a block.
-func (t *tableReader) block(reader *chunkReader, b *block) (more bool, err error) {
-	row, rest := &t.row, b.payload
-	row.Group = b.group
-	for i := range b.rows {
-		var ok bool
-		if rest, ok = t.layout.read(rest, row, i == 0); !ok {
-			return false, reader.damaged("row %d of the block at byte %d is cut or malformed", i+1, b.at)
-		}
-		row.Hash = t.hasher.One(row.Key)
-		if !t.yield(row, nil) {
-			t.done = true
-			return false, nil
-		}
-	}
-	if len(rest) > 0 {
-		return false, reader.damaged("the block at byte %d has %d bytes behind its %d rows", b.at, len(rest), b.rows)
-	}
-	return true, nil
 }

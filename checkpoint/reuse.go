@@ -17,10 +17,22 @@ func (p *Part) Reuse(from, to string) (*Part, error) {
 	for i := range again.chunks {
 		if c := &again.chunks[i]; c.path != "" {
 			var err error
-			if c.path, err = relative(to, c.file(from)); err != nil {
+			if c.path, err = relative(to, inFolder(from, c.path)); err != nil {
 				return nil, err
 			}
 		}
+	}
+	if p.files != nil {
+		set := *p.files
+		set.files = slices.Clone(set.files)
+		for i := range set.files {
+			f := &set.files[i]
+			var err error
+			if f.path, err = relative(to, inFolder(from, f.path)); err != nil {
+				return nil, err
+			}
+		}
+		again.files = &set
 	}
 	return &again, nil
 }

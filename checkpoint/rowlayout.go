@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"github.com/flott-dev/flott/serde"
@@ -18,6 +19,8 @@ type rowLayout struct {
 	// repeats: rows of one key may follow each other (lists and maps), so that each row begins with a byte that says
 	// whether key and namespace are those of the row before.
 	repeats bool
+	// changes: the rows are changes, each of which begins with a byte that says what it does.
+	changes bool
 }
 
 // fieldLayout is how one field of a row stands in a block.
@@ -29,7 +32,21 @@ type fieldLayout struct {
 const (
 	rowNew    = 0 // key and namespace follow
 	rowRepeat = 1 // they are those of the row before
+
+	// Only in changes, and added to the others.
+	rowDeleted = 2 // takes away; there is neither time nor value
+	rowCleared = 4 // with rowDeleted, in maps: all entries; there is no map key
 )
+
+// changesOf is the layout of the changes of a table.
+func changesOf(t *statebackend.TableInfo) (rowLayout, error) {
+	l, err := layoutOf(t)
+	if err == nil && !layerable(t.Kind) {
+		err = fmt.Errorf("table %q holds %s: only values, lists and maps have changes", t.Name, t.Kind)
+	}
+	l.changes = true
+	return l, err
+}
 
 func layoutOf(t *statebackend.TableInfo) (rowLayout, error) {
 	if t.Key == nil {
@@ -110,12 +127,15 @@ type lastKey struct {
 
 // append appends a row. After an error the row must not be used.
 func (l *rowLayout) append(dst []byte, r *statebackend.Row, last *lastKey) ([]byte, error) {
-	if l.repeats {
-		if last.valid && bytes.Equal(r.Key, last.key) && bytes.Equal(r.Namespace, last.namespace) {
-			dst = append(dst, rowRepeat)
-			return l.appendRest(dst, r)
+	if r.Deleted && !l.changes {
+		return dst, errors.New("a deleted row in a whole table")
+	}
+	if l.changes || l.repeats {
+		how := l.how(r)
+		if l.repeats && last.valid && bytes.Equal(r.Key, last.key) && bytes.Equal(r.Namespace, last.namespace) {
+			return l.appendRest(append(dst, how|rowRepeat), r)
 		}
-		dst = append(dst, rowNew)
+		dst = append(dst, how)
 		last.valid = true
 		last.key, last.namespace = append(last.key[:0], r.Key...), append(last.namespace[:0], r.Namespace...)
 	}
@@ -129,11 +149,30 @@ func (l *rowLayout) append(dst []byte, r *statebackend.Row, last *lastKey) ([]by
 	return l.appendRest(dst, r)
 }
 
+// how is the first byte of a row with key and namespace.
+func (l *rowLayout) how(r *statebackend.Row) byte {
+	switch {
+	case !r.Deleted:
+		return rowNew
+	case !l.mapKey.absent && r.MapKey == nil:
+		return rowDeleted | rowCleared
+	}
+	return rowDeleted
+}
+
 // appendRest appends what follows key and namespace.
 func (l *rowLayout) appendRest(dst []byte, r *statebackend.Row) ([]byte, error) {
-	dst, ok := l.mapKey.append(dst, r.MapKey)
-	if !ok {
-		return dst, l.mapKey.misfit("map key", r.MapKey)
+	ok := true
+	if !r.Deleted || r.MapKey != nil || l.mapKey.absent {
+		if dst, ok = l.mapKey.append(dst, r.MapKey); !ok {
+			return dst, l.mapKey.misfit("map key", r.MapKey)
+		}
+	}
+	if r.Deleted {
+		if len(r.Value) > 0 {
+			return dst, fmt.Errorf("a deleted row has a value of %d bytes", len(r.Value))
+		}
+		return dst, nil
 	}
 	if l.stamped {
 		dst = binary.LittleEndian.AppendUint64(dst, uint64(r.At))
@@ -169,6 +208,9 @@ func (f fieldLayout) misfit(what string, b []byte) error {
 // read reads a row from the front of b, which its fields then view, and gives the rest; ok is false if b holds no row. Key
 // and Namespace of r are those of the row before or invalid, as fresh says: the first row of a block is fresh.
 func (l *rowLayout) read(b []byte, r *statebackend.Row, fresh bool) (rest []byte, ok bool) {
+	if l.changes {
+		return l.readChange(b, r, fresh)
+	}
 	if l.repeats {
 		if len(b) == 0 || b[0] > rowRepeat || fresh && b[0] == rowRepeat {
 			return nil, false
@@ -201,6 +243,38 @@ func (l *rowLayout) readRest(b []byte, r *statebackend.Row) (rest []byte, ok boo
 	}
 	r.Value, rest, ok = l.value.read(b)
 	return rest, ok
+}
+
+// readChange is read for changes.
+func (l *rowLayout) readChange(b []byte, r *statebackend.Row, fresh bool) (rest []byte, ok bool) {
+	if len(b) == 0 {
+		return nil, false
+	}
+	how := b[0]
+	repeat, cleared := how&rowRepeat != 0, how&rowCleared != 0
+	r.Deleted = how&rowDeleted != 0
+	if how > rowRepeat|rowDeleted|rowCleared || repeat && (fresh || !l.repeats) || cleared && (!r.Deleted || l.mapKey.absent) {
+		return nil, false
+	}
+	b = b[1:]
+	if !repeat {
+		if r.Key, b, ok = l.key.read(b); !ok {
+			return nil, false
+		}
+		if r.Namespace, b, ok = l.namespace.read(b); !ok {
+			return nil, false
+		}
+	}
+	if !r.Deleted {
+		return l.readRest(b, r)
+	}
+	r.MapKey, r.Value, r.At = nil, nil, 0
+	if !cleared {
+		if r.MapKey, b, ok = l.mapKey.read(b); !ok {
+			return nil, false
+		}
+	}
+	return b, true
 }
 
 func (f fieldLayout) read(b []byte) (field, rest []byte, ok bool) {

@@ -343,7 +343,7 @@ func (s *Storage) sweepFolder(folder string) error {
 	}
 	var litter []string
 	for _, e := range entries {
-		if name := e.Name(); strings.HasSuffix(name, chunkSuffix) || name == ManifestName+temporary {
+		if name := e.Name(); strings.HasSuffix(name, chunkSuffix) || strings.HasSuffix(name, fileSuffix) || name == ManifestName+temporary {
 			litter = append(litter, path.Join(folder, name))
 		}
 	}

@@ -33,8 +33,11 @@ type Writer struct {
 // Write writes what one operator of one subtask adds to the snapshot and describes it. operator is its id, 32 hex digits;
 // firstGroup and lastGroup are the key groups of the subtask, both inclusive (of any operator, keyed or not). The rows of
 // each table are read once, in their order; rows of other key groups, or groups out of order, are an error. When Write
-// returns, the part is on disk and survives a crash. It takes a few ms per file, as it waits for the disk. After an error,
-// and when ctx ends, it leaves no file behind.
+// returns, the part is on disk and survives a crash. It takes a few ms at least if there are files, as it waits for the disk.
+// After an error, and when ctx ends, it leaves no file behind.
+//
+// Tables of changes lie on the tables of the same names of state.Earlier, whose chunks are named and not written again, or, if
+// there are state.Files, on these. It is an error if there is no such table, or another one.
 func (w *Writer) Write(ctx context.Context, operator string, subtask, firstGroup, lastGroup int, state *State) (*Part, error) {
 	p := &partWriter{
 		fs: w.FS, folder: w.Folder, operator: operator, ctx: ctx,
@@ -64,7 +67,16 @@ func (p *partWriter) write(state *State) (part *Part, err error) {
 	if err := p.describe(state); err != nil {
 		return nil, err
 	}
+	if err := p.backendFiles(state); err != nil {
+		return nil, err
+	}
 	for i := range state.Tables {
+		if i > 0 && layerable(state.Tables[i-1].Kind) && !layerable(state.Tables[i].Kind) && p.file != nil {
+			// Checkpoints to come may name the chunks of a store's tables. What else there is would stay with them.
+			if err := p.endChunk(); err != nil {
+				return nil, err
+			}
+		}
 		if err := p.table(i, &state.Tables[i]); err != nil {
 			return nil, fmt.Errorf("table %q: %w", state.Tables[i].Name, err)
 		}
@@ -91,6 +103,9 @@ func (p *partWriter) describe(state *State) error {
 	for i := range state.Tables {
 		p.part.Tables = append(p.part.Tables, state.Tables[i].TableInfo)
 	}
+	if err := p.layUpon(state); err != nil {
+		return err
+	}
 	for i := range state.Lists {
 		l := &state.Lists[i]
 		p.part.Lists = append(p.part.Lists, ListInfo{Name: l.Name, Mode: l.Mode, Schema: l.Schema, Items: int64(len(l.Items))})
@@ -100,7 +115,11 @@ func (p *partWriter) describe(state *State) error {
 
 // table writes the rows of a table.
 func (p *partWriter) table(index int, t *statebackend.FrozenTable) error {
-	layout, err := layoutOf(&t.TableInfo)
+	of := layoutOf
+	if t.Changes {
+		of = changesOf
+	}
+	layout, err := of(&t.TableInfo)
 	if err != nil {
 		return err
 	}

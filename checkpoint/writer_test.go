@@ -142,7 +142,7 @@ func TestChunksEndBetweenKeyGroups(t *testing.T) {
 		if last := i == len(p.chunks)-1; c.size < 1000 && !last || c.size > 12_000 {
 			t.Errorf("chunk %d has %d bytes", i, c.size)
 		}
-		if f, err := fs.Stat(c.file("/s")); err != nil || f.Size() != c.size {
+		if f, err := fs.Stat(inFolder("/s", c.path)); err != nil || f.Size() != c.size {
 			t.Errorf("chunk %d should have %d bytes: %v, %v", i, c.size, f, err)
 		}
 		for _, s := range c.sections {
