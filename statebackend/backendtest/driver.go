@@ -73,8 +73,10 @@ func (d *driver[K]) want() (out []map[owner][]item) {
 	return out
 }
 
-func (d *driver[K]) freeze() *snapshot {
-	f, err := d.store.Freeze(statebackend.Freezing{})
+func (d *driver[K]) freeze() *snapshot { return d.freezeAs(statebackend.Freezing{}) }
+
+func (d *driver[K]) freezeAs(how statebackend.Freezing) *snapshot {
+	f, err := d.store.Freeze(how)
 	ok(d.t, err)
 	s := &snapshot{frozen: f, want: d.want(), late: d.r.IntN(4) == 0}
 	for _, table := range f.Tables() {

@@ -49,6 +49,9 @@ func Run(t *testing.T, open func() statebackend.Backend) {
 		{"budgets are kept", budgetsAreKept},
 		{"snapshots outlive their store", snapshotsOutliveTheirStore},
 		{"snapshots tell their tables", snapshotsTellTheirTables},
+		{"changes make the whole", changesMakeTheWhole},
+		{"changes tell what is gone", changesTellWhatIsGone},
+		{"changes of unopened tables", changesOfUnopenedTables},
 		{"ranges end when they are told", rangesEndWhenTheyAreTold},
 	} {
 		(&tester{t, open}).Run(c.name, c.f)

@@ -62,7 +62,8 @@ type keeper interface {
 	// adopt takes rows of a snapshot in.
 	adopt(a *arrivals) error
 	// freeze begins a snapshot and gives its rows, for another goroutine. No address that was handed out is used afterwards.
-	freeze(f *frozen) iter.Seq2[*statebackend.Row, error]
+	// The rows are changes if the second result says so.
+	freeze(f *frozen, how statebackend.Freezing) (rows iter.Seq2[*statebackend.Row, error], changes bool)
 	SetNamespace(canonical []byte)
 }
 

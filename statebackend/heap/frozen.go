@@ -18,6 +18,7 @@ type frozen struct {
 	now     int64  // the moment, by which rows have expired
 	tables  []statebackend.FrozenTable
 	shadows []*shadow
+	changes []*changes
 
 	held     atomic.Int64 // bytes that are kept for the snapshot
 	released atomic.Bool
@@ -27,7 +28,7 @@ type frozen struct {
 }
 
 // Freeze implements statebackend.Store.
-func (s *store) Freeze(statebackend.Freezing) (statebackend.Frozen, error) {
+func (s *store) Freeze(how statebackend.Freezing) (statebackend.Frozen, error) {
 	if err := keygroup.Validate(s.MaxParallelism, 1); err != nil {
 		return nil, fmt.Errorf("operator %q: freeze state: %w", s.Operator, err)
 	}
@@ -44,10 +45,12 @@ func (s *store) Freeze(statebackend.Freezing) (statebackend.Frozen, error) {
 		f.now = s.Now()
 	}
 	for _, t := range s.tables {
-		f.tables = append(f.tables, statebackend.FrozenTable{TableInfo: infoOf(s.Key, t.spec()), Rows: t.freeze(f)})
+		table := statebackend.FrozenTable{TableInfo: infoOf(s.Key, t.spec())}
+		table.Rows, table.Changes = t.freeze(f, how)
+		f.tables = append(f.tables, table)
 	}
 	for _, k := range s.kept {
-		f.tables = append(f.tables, k.table())
+		f.tables = append(f.tables, k.freeze(how))
 	}
 	s.open = append(s.open, f)
 	return f, nil
@@ -76,6 +79,9 @@ func (f *frozen) Tables() []statebackend.FrozenTable { return f.tables }
 func (f *frozen) Release() {
 	for _, sh := range f.shadows {
 		sh.finish()
+	}
+	for _, c := range f.changes {
+		c.drop(f)
 	}
 	f.mu.Lock()
 	f.released.Store(true)

@@ -8,23 +8,22 @@ type guard struct {
 	pristine  []bool // by page: not touched since the last snapshot was taken
 	remaining int    // pages that are pristine; 0 while no snapshot is open
 	shadows   []*shadow
+	track     *tracker // of changes; nil: they are not tracked
 }
 
 // protects says whether touching may have something to do.
 func (g *guard) protects(page int) bool { return page < len(g.pristine) && g.pristine[page] }
 
-// freeze begins a snapshot of all pages.
+// freeze begins a snapshot of the pages that it needs.
 func (g *guard) freeze(sh *shadow) {
 	g.shadows = append(g.shadows, sh)
-	n := len(sh.mem)
-	if cap(g.pristine) < n {
-		g.pristine = make([]bool, n)
+	pristine := make([]bool, len(sh.mem))
+	copy(pristine, g.pristine)
+	g.pristine, g.remaining = pristine, 0
+	for i := range pristine {
+		pristine[i] = pristine[i] || sh.states[i].Load() == pagePristine
+		g.remaining += one(pristine[i])
 	}
-	g.pristine = g.pristine[:n]
-	for i := range g.pristine {
-		g.pristine[i] = true
-	}
-	g.remaining = n
 }
 
 // preserve lets all open snapshots have a page of n entries that is about to be changed. It returns the page to change:

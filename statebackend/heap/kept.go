@@ -10,23 +10,28 @@ import (
 
 // rowLog keeps rows as bytes, in order. It is filled on one goroutine and then read by any.
 type rowLog struct {
-	ledger
+	*ledger
 	chunks [][]byte
+	bytes  int64 // that the chunks hold
 }
 
-// logChunk is the size of a log's chunks; larger rows have one of their own.
-const logChunk = 64 << 10
+// A log's chunks double in size from the first to the last of these; larger rows have one of their own.
+const (
+	firstLogChunk = 1 << 10
+	logChunk      = 64 << 10
+)
 
 // add appends a copy of a row.
 func (l *rowLog) add(r *statebackend.Row) error {
 	n := 5*binary.MaxVarintLen64 + 16 + len(r.Key) + len(r.Namespace) + len(r.MapKey) + len(r.Value)
 	last := len(l.chunks) - 1
 	if last < 0 || cap(l.chunks[last])-len(l.chunks[last]) < n {
-		size := max(logChunk, n)
+		size := max(l.chunkSize(), n)
 		if err := l.reserve(int64(size)); err != nil {
 			return err
 		}
 		l.chunks = append(l.chunks, make([]byte, 0, size))
+		l.bytes += int64(size)
 		last++
 	}
 	b := binary.AppendUvarint(l.chunks[last], uint64(r.Group))
@@ -38,6 +43,14 @@ func (l *rowLog) add(r *statebackend.Row) error {
 	}
 	l.chunks[last] = b
 	return nil
+}
+
+// chunkSize is the size of the next chunk.
+func (l *rowLog) chunkSize() int {
+	if len(l.chunks) == 0 {
+		return firstLogChunk
+	}
+	return min(max(firstLogChunk, 2*cap(l.chunks[len(l.chunks)-1])), logChunk)
 }
 
 // rows gives the rows of a table that info describes.
@@ -80,22 +93,32 @@ func readLogged(b []byte, r *statebackend.Row) (rest []byte) {
 }
 
 func (l *rowLog) close() {
-	for _, b := range l.chunks {
-		l.release(int64(cap(b)))
-	}
-	l.chunks = nil
+	l.release(l.bytes)
+	l.chunks, l.bytes = nil, 0
 }
 
 // keptTable is a table of a snapshot that the program does not open. Its rows go from snapshot to snapshot.
 type keptTable struct {
 	statebackend.TableInfo
-	log rowLog
+	log   rowLog
+	based bool // a base has the rows
 }
 
 func (k *keptTable) close() { k.log.close() }
 
 func (k *keptTable) table() statebackend.FrozenTable {
 	return statebackend.FrozenTable{TableInfo: k.TableInfo, Rows: k.log.rows(&k.TableInfo)}
+}
+
+// freeze gives the table to a snapshot. It does not change.
+func (k *keptTable) freeze(how statebackend.Freezing) statebackend.FrozenTable {
+	t := k.table()
+	if how.Changes && k.based {
+		t.Changes = true
+		t.Rows = func(func(*statebackend.Row, error) bool) {}
+	}
+	k.based = k.based || how.Base
+	return t
 }
 
 // keepUnopened reads the tables of the snapshot that nobody has opened, once.
@@ -122,7 +145,7 @@ func (s *store) keep(name string) error {
 		return nil
 	}
 	k := &keptTable{TableInfo: t.TableInfo}
-	k.log.ledger = ledger{store: s, state: name}
+	k.log.ledger = &ledger{store: s, state: name}
 	for row, err := range t.Rows {
 		if err == nil {
 			err = k.log.add(row)

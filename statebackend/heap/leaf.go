@@ -23,11 +23,19 @@ type leaf struct {
 	first, last, max int // key groups
 	zeroGroup        int // of zero
 	orders           [][]uint16
-	at               []uint32 // where the next group of a page begins in its order
-	heads            []int32  // by group: the first page whose next group it is, plus one
-	next             []int32  // by page: the next one of the same group, plus one
-	held             int64    // bytes reserved for the above
-	page             []uint64 // the entries at hand
+	at               []uint32     // where the next group of a page begins in its order
+	heads            []int32      // by group: the first page whose next group it is, plus one
+	next             []int32      // by page: the next one of the same group, plus one
+	held             int64        // bytes reserved for the above
+	page             []uint64     // the entries at hand
+	places           []entryPlace // where they lie, in a snapshot of changes
+	shown            int          // which one is shown
+}
+
+// entryPlace is where an entry lies: its page and position.
+type entryPlace struct {
+	page uint32
+	pos  uint16
 }
 
 // An order is made of runs: a group, then the positions of its entries in the page; the last one has lastOfGroup set.
@@ -53,15 +61,24 @@ func (l *leaf) group(e unsafe.Pointer) (int, error) {
 	return g, nil
 }
 
-// each calls f for every entry, group by group, until f fails or returns false. The entry is a copy that is valid during
-// the call.
-func (l *leaf) each(f func(e unsafe.Pointer, r *statebackend.Row) (bool, error)) error {
+// place is where the entry that is shown lies, in a snapshot of changes.
+func (l *leaf) place() (page uint32, pos uint64) {
+	p := l.places[l.shown]
+	return p.page, uint64(p.pos)
+}
+
+// each calls begin for every group and f for every entry of it, until f fails or one of them returns false. The entry is a
+// copy that is valid during the call.
+func (l *leaf) each(begin func(group int) bool, f func(e unsafe.Pointer, r *statebackend.Row) (bool, error)) error {
 	defer l.close()
 	if err := l.order(); err != nil {
 		return err
 	}
 	var r statebackend.Row
 	for r.Group = l.first; r.Group <= l.last; r.Group++ {
+		if !begin(r.Group) {
+			return nil
+		}
 		if l.zero != nil && l.zeroGroup == r.Group {
 			if more, err := l.show(l.zero, &r, f); err != nil || !more {
 				return err
@@ -71,6 +88,7 @@ func (l *leaf) each(f func(e unsafe.Pointer, r *statebackend.Row) (bool, error))
 			var n int
 			n, next = l.gather(next)
 			for i := range n {
+				l.shown = i
 				if more, err := l.show(unsafe.Add(unsafe.Pointer(&l.page[0]), uintptr(i)*l.sh.size), &r, f); err != nil || !more {
 					return err
 				}
@@ -137,6 +155,9 @@ func (l *leaf) copyRun(p int, v *pageView, n int) int {
 	for more := true; more; at++ {
 		pos := order[at]
 		copyWords(unsafe.Add(dst, uintptr(n)*size), v.at(int(pos&^lastOfGroup)), size)
+		if len(l.places) > 0 {
+			l.places[n] = entryPlace{uint32(p), pos &^ lastOfGroup}
+		}
 		more = pos&lastOfGroup == 0
 		n++
 	}
@@ -157,14 +178,22 @@ func (l *leaf) enqueue(p int) {
 func (l *leaf) order() error {
 	pages, groups := len(l.sh.states), l.last-l.first+1
 	scratch := int(l.sh.packBytes(l.sh.slots) + l.sh.bytes) // for a pack of a full page, or for the entries of two
-	if err := l.reserve(pages*leafPageBytes + groups*4 + scratch); err != nil {
+	places := 0
+	if l.sh.only != nil {
+		places = scratch/int(l.sh.size) + 1
+	}
+	if err := l.reserve(pages*leafPageBytes + groups*4 + scratch + places*8); err != nil {
 		return err
 	}
 	l.orders, l.at, l.next = make([][]uint16, pages), make([]uint32, pages), make([]int32, pages)
 	l.heads = make([]int32, groups)
 	l.page = make([]uint64, scratch/8)
+	l.places = make([]entryPlace, places)
 	s := sorter{width: bits.Len(uint(groups - 1))}
 	for p := range pages {
+		if !l.sh.needs(p) {
+			continue
+		}
 		if err := l.survey(p, &s); err != nil {
 			return err
 		}
@@ -186,7 +215,7 @@ func (l *leaf) order() error {
 // survey gives the groups and positions of a page's entries to a sorter.
 func (l *leaf) survey(p int, s *sorter) error {
 	v, held := l.sh.view(p)
-	scratch := pageView{v.pageShape, unsafe.Pointer(&l.page[0]), v.packed}
+	scratch := pageView{v.pageShape, unsafe.Pointer(&l.page[0]), v.packed, v.only}
 	n := v.bytes
 	if v.packed {
 		n = v.bytesOf(v.base)
@@ -222,7 +251,7 @@ func (l *leaf) reserve(n int) error {
 // close gives everything back.
 func (l *leaf) close() {
 	l.sh.frozen.release(l.held)
-	l.orders, l.at, l.heads, l.next, l.page, l.held = nil, nil, nil, nil, nil, 0
+	l.orders, l.at, l.heads, l.next, l.page, l.places, l.held = nil, nil, nil, nil, nil, nil, 0
 	l.sh.finish()
 	if l.also != nil {
 		l.also.finish()

@@ -20,10 +20,11 @@ type listTable struct {
 	s     statebackend.TableSpec
 	ix    *rowIndex
 	care  caretaker
+	base  base
 	n     int
 	moves uint64 // counts changes, for Each
-	slot  [1]unsafe.Pointer
-	fresh [1]bool
+	total int    // elements, expired ones included
+	grown int    // elements appended since the base
 	other []byte // a namespace to come back to
 }
 
@@ -66,7 +67,12 @@ func newListTable(st *store, spec *statebackend.TableSpec) (*listTable, error) {
 
 func (t *listTable) spec() *statebackend.TableSpec { return &t.s }
 func (t *listTable) begin(n int)                   { t.n = n }
-func (t *listTable) close()                        { t.ix.close(); t.blocks.close() }
+
+func (t *listTable) close() {
+	t.ix.close()
+	t.blocks.close()
+	t.base.end([]tracked{t.ix.tracked()})
+}
 
 // Spec implements statebackend.ListTable.
 func (t *listTable) Spec() *statebackend.TableSpec { return &t.s }
@@ -125,16 +131,49 @@ func (t *listTable) add(i int, b []byte) error {
 		}
 		binary.LittleEndian.PutUint32(b[head-lengthBytes:], uint32(n))
 	}
-	if err := t.ix.slots(i, i+1, t.slot[:], t.fresh[:]); err != nil {
+	head, fresh, err := t.insert(i)
+	if err != nil {
 		return err
 	}
-	if err := t.push((*listHead)(t.slot[0]), b); err != nil {
-		if t.fresh[0] {
-			t.ix.remove(i, t.slot[0])
+	if err := t.push(head, b); err != nil {
+		if fresh {
+			t.ix.remove(i, unsafe.Pointer(head))
 		}
 		return err
 	}
 	return nil
+}
+
+// insert finds or inserts the list of key i, for appending.
+func (t *listTable) insert(i int) (head *listHead, fresh bool, err error) {
+	row, id, fresh, err := t.ix.insert(i, t.ix.hashOf(i))
+	if err != nil {
+		return nil, false, err
+	}
+	head = (*listHead)(unsafe.Add(row, t.ix.slotOff))
+	if track := t.ix.rows.track; track != nil {
+		page, pos := t.ix.rows.place(id)
+		track.noteLength(page, pos, head.count)
+	}
+	return head, fresh, nil
+}
+
+// rewritten notes that elements of the list of key i have changed: for a snapshot of changes it is another list.
+func (t *listTable) rewritten(i int) {
+	track := t.ix.rows.track
+	if track == nil {
+		return
+	}
+	row, id := t.ix.locate(i, t.ix.hashOf(i))
+	page, pos := t.ix.rows.place(id)
+	if !track.wasMade(page, pos) {
+		t.ix.noteGone(id)
+		track.make(page, pos)
+		t.grown += int((*listHead)(unsafe.Add(row, t.ix.slotOff)).count)
+	}
+	if p := track.length(page, pos); p != nil {
+		*p = 1
+	}
 }
 
 // stampInto begins the bytes of an element written at time at.
@@ -169,6 +208,8 @@ func (t *listTable) push(head *listHead, b []byte) error {
 	copy(bytesAt(unsafe.Add(last, blockHead+uintptr(head.used)), uintptr(len(b))), b)
 	head.used += uint32(len(b))
 	head.count++
+	t.total++
+	t.grown++
 	return nil
 }
 
@@ -233,6 +274,13 @@ func (c *cursor) next() (p unsafe.Pointer, payload []byte) {
 	return nil, nil
 }
 
+// skip leaves out elements.
+func (c *cursor) skip(n uint32) {
+	for ; n > 0; n-- {
+		c.next()
+	}
+}
+
 // payload gives the value bytes of an element and how many bytes the element takes.
 func (l *listShape) payload(p unsafe.Pointer) (b []byte, n uintptr) {
 	if l.dated {
@@ -286,6 +334,7 @@ func (t *listTable) Each(i int, v unsafe.Pointer, f func() bool) error {
 		if err != nil {
 			return err
 		}
+		t.rewritten(i)
 	}
 	now, moves, alive := t.now(), t.moves, false
 	for c := t.cursor(head); ; {
@@ -365,6 +414,7 @@ func (t *listTable) Delete(i int) error {
 // free drops the blocks of a list.
 func (t *listTable) free(head *listHead) {
 	t.moves++
+	t.total -= int(head.count)
 	for r := head.first; head.count > 0; {
 		b := t.block(r)
 		at, next := r, b.next
@@ -392,13 +442,11 @@ func (t *listTable) MoveTo(i int, canonical []byte) error {
 	t.other = append(t.other[:0], t.ix.bareSuffix()...)
 	t.ix.setSuffix(canonical)
 	defer t.ix.setSuffix(t.other)
-	if err := t.ix.slots(i, i+1, t.slot[:], t.fresh[:]); err != nil {
+	to, _, err := t.insert(i)
+	if err != nil || to == head {
 		return err
 	}
-	to := (*listHead)(t.slot[0])
-	if to == head {
-		return nil
-	}
+	t.grown += int(moved.count)
 	if to.count == 0 {
 		*to = moved
 	} else {
@@ -451,8 +499,9 @@ func (t *listTable) upkeep() {
 	}
 	if t.s.TTL != nil {
 		now := t.now()
-		t.ix.sweep(t.care.nextExpiry(t.ix.parts()),
-			func(slot unsafe.Pointer) bool { return t.prune((*listHead)(slot), now) },
+		part := t.care.nextExpiry(t.ix.parts())
+		t.ix.sweep(part,
+			func(slot unsafe.Pointer) bool { return t.prune(part, (*listHead)(slot), now) },
 			func(slot unsafe.Pointer) { t.free((*listHead)(slot)) })
 	}
 	compact(t.blocks, &t.care.move, t.ix.parts(), t.movePart)
@@ -460,7 +509,7 @@ func (t *listTable) upkeep() {
 }
 
 // prune drops leading blocks of which every element has expired, and says whether no element is left alive.
-func (t *listTable) prune(head *listHead, now int64) (dead bool) {
+func (t *listTable) prune(part int, head *listHead, now int64) (dead bool) {
 	alive := t.alive(head, now)
 	if alive == 0 || alive == int(head.count) {
 		return alive == 0
@@ -474,10 +523,27 @@ func (t *listTable) prune(head *listHead, now int64) (dead bool) {
 		r := head.first
 		head.first = b.next
 		head.count -= n
+		t.total -= int(n)
+		t.noteShorter(part, head, n)
 		t.moves++
 		t.blocks.drop(r, int(b.room)+int(blockHead))
 	}
 	return false
+}
+
+// noteShorter notes that a list has lost its first n elements, whose rows tell by their times that they are gone.
+func (t *listTable) noteShorter(part int, head *listHead, n uint32) {
+	rows := &t.ix.rows
+	if rows.track == nil {
+		return
+	}
+	row := uintptr(unsafe.Pointer(head)) - t.ix.slotOff
+	pos := uint64((row - uintptr(rows.pages[part])) / rows.size)
+	if rows.track.changed.has(uint32(part), pos) {
+		if p := rows.track.length(uint32(part), pos); p != nil && *p > 0 {
+			*p = max(*p, n+1) - n
+		}
+	}
 }
 
 // blockExpired says whether all elements of a block that isn't the last have expired, and how many they are.

@@ -19,6 +19,7 @@ type mapTable struct {
 	cells   cells
 	stamp   uintptr
 	care    caretaker
+	base    base
 	texts   int // the part of owners whose text keys are compacted next
 	n       int
 
@@ -28,6 +29,7 @@ type mapTable struct {
 	doomed  []uint32 // owners of large maps that were deleted: their rows go step by step
 	dead    int      // rows of the doomed
 	walks   []walk   // iterations under way, inner ones last
+	clears  bool     // a whole map is being removed, which is noted already
 }
 
 // mapHead is the value of an owner. Rows are counted from one, 0 is none.
@@ -76,7 +78,11 @@ func (t *mapTable) close() {
 	if t.cells.arena != nil {
 		t.cells.arena.close()
 	}
+	t.base.end(t.tracked())
 }
+
+// tracked are the pages of the owners and those of the entries.
+func (t *mapTable) tracked() []tracked { return []tracked{t.owners.tracked(), t.entries.tracked()} }
 
 // Spec implements statebackend.MapTable.
 func (t *mapTable) Spec() *statebackend.TableSpec { return &t.s }
@@ -236,11 +242,32 @@ func (t *mapTable) drop(id, owner uint32) error {
 			w.row, w.before = l.next, true
 		}
 	}
+	t.noteGone(row, id, owner)
 	t.dropRow(row, id)
 	if head.count == 0 {
 		t.dropOwner(owner)
 	}
 	return nil
+}
+
+// noteGone notes the key of an entry that is about to be removed, if snapshots of changes have to tell.
+func (t *mapTable) noteGone(row unsafe.Pointer, id, owner uint32) {
+	rows := &t.entries.rows
+	if rows.track == nil || t.clears || rows.track.wasMade(rows.place(id)) {
+		return
+	}
+	key, namespace := t.owners.keyBytes(t.owners.rows.at(owner))
+	mapKey, _ := t.entries.keyBytes(row)
+	t.base.gone.add(key, namespace, mapKey)
+}
+
+// noteCleared notes that a map is about to be removed.
+func (t *mapTable) noteCleared(owner uint32) {
+	rows := &t.owners.rows
+	if rows.track == nil || rows.track.wasMade(rows.place(owner)) {
+		return
+	}
+	t.base.gone.addMap(t.owners.keyBytes(rows.at(owner)))
 }
 
 // touchAround touches all that changes when a row is removed from its map.
@@ -293,6 +320,7 @@ func (t *mapTable) doom(i int, owner uint32) error {
 		return err
 	}
 	t.endWalks(owner)
+	t.noteCleared(owner)
 	t.owners.detach(t.owners.hashOf(i), owner)
 	t.doomed = append(t.doomed, owner)
 	t.dead += int(t.headOf(owner).count)
@@ -375,6 +403,8 @@ func (t *mapTable) wasRead(id, owner uint32, gone bool) error {
 	}
 	err := t.entries.rows.touch(id)
 	if err == nil {
+		t.entries.rows.mark(id)
+		t.owners.rows.mark(owner)
 		t.write(t.entries.rows.at(id), t.now())
 	}
 	return err
@@ -451,6 +481,9 @@ func (t *mapTable) Delete(i int) error {
 	if head.count >= doomFrom {
 		return t.doom(i, owner)
 	}
+	t.noteCleared(owner)
+	t.clears = true
+	defer func() { t.clears = false }()
 	for n := head.count; n > 0; n-- {
 		if err := t.drop(t.headOf(owner).first-1, owner); err != nil {
 			return err

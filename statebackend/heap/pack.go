@@ -52,8 +52,8 @@ func (s *pageShape) packBytes(n int) uintptr { return s.head() + uintptr(n+1)*s.
 // bytesOf is the size of a pack.
 func (s *pageShape) bytesOf(pack unsafe.Pointer) uintptr { return *(*uintptr)(pack) }
 
-// pack packs a page into as many reserved bytes as packBytes says.
-func (s *pageShape) pack(mem unsafe.Pointer, bytes uintptr) unsafe.Pointer {
+// pack packs a page, or only some of its entries, into as many reserved bytes as packBytes says.
+func (s *pageShape) pack(mem unsafe.Pointer, bytes uintptr, only unsafe.Pointer) unsafe.Pointer {
 	pack := memory(bytes)
 	*(*uintptr)(pack) = bytes
 	words := s.words()
@@ -62,9 +62,13 @@ func (s *pageShape) pack(mem unsafe.Pointer, bytes uintptr) unsafe.Pointer {
 		from, to := unsafe.Add(mem, uintptr(w)*64*s.size), unsafe.Add(pack, at+uintptr(n)*s.size)
 		*(*uint16)(unsafe.Add(pack, 8*(1+words)+2*w)) = uint16(n)
 		var live uint64
-		if s.size == 16 && s.bitmap == 0 {
+		switch {
+		case only != nil:
+			live = *bitsAt(only, uint64(w))
+			s.packSome(to, from, live)
+		case s.size == 16 && s.bitmap == 0:
 			live = packPairs(to, from)
-		} else {
+		default:
 			live = s.live(mem, w)
 			s.packSome(to, from, live)
 		}
@@ -106,12 +110,16 @@ type pageView struct {
 	*pageShape
 	base   unsafe.Pointer
 	packed bool
+	only   unsafe.Pointer // the bitmap of the entries that count; nil: all
 }
 
 // live gives word w of the bitmap.
 func (v pageView) live(w int) uint64 {
 	if v.packed {
 		return *(*uint64)(unsafe.Add(v.base, 8*(1+w)))
+	}
+	if v.only != nil {
+		return *bitsAt(v.only, uint64(w))
 	}
 	return v.pageShape.live(v.base, w)
 }

@@ -31,6 +31,7 @@ type rowIndex struct {
 
 	hashes [block]uint64
 	first  [block]uint64
+	found  [block]uint32         // rows
 	at     [block]unsafe.Pointer // texts; it may keep a dropped chunk alive until the next run of texts
 	miss   [block]uint16
 }
@@ -227,6 +228,7 @@ func (x *rowIndex) insert(i int, h uint64) (row unsafe.Pointer, id uint32, fresh
 			err = x.rows.touch(id)
 			row = x.rows.at(id)
 		}
+		x.rows.mark(id)
 		return row, id, false, err
 	}
 	for x.pages[x.ids[h>>(x.shift&63)]].n >= x.limit() {
@@ -338,22 +340,26 @@ func (x *rowIndex) touchPart(part int) error { return x.rows.touchPage(part) }
 
 // own implements index.
 func (x *rowIndex) own(i int, slot unsafe.Pointer) (unsafe.Pointer, error) {
-	if x.rows.remaining == 0 {
+	if x.rows.remaining == 0 && x.rows.track == nil {
 		return slot, nil
 	}
 	_, id := x.locate(i, x.hashOf(i))
 	err := x.rows.touch(id)
+	x.rows.mark(id)
 	return unsafe.Add(x.rows.at(id), x.slotOff), err
 }
 
 // freeze implements index.
-func (x *rowIndex) freeze(f *frozen) *leaf {
-	return newLeaf(f, x.freezeRows(f), x.freezeKeys(), x.key)
+func (x *rowIndex) freeze(f *frozen, c *changes) *leaf {
+	return newLeaf(f, x.freezeRows(f, c.only()), x.freezeKeys(), x.key)
 }
 
-func (x *rowIndex) freezeRows(f *frozen) *shadow {
-	return newShadow(f, &x.rows.guard, x.rows.shape(), slices.Clone(x.rows.pages))
+func (x *rowIndex) freezeRows(f *frozen, only *pageBits) *shadow {
+	return newShadow(f, &x.rows.guard, x.rows.shape(), slices.Clone(x.rows.pages), only)
 }
+
+// tracked implements index.
+func (x *rowIndex) tracked() tracked { return tracked{&x.rows.guard, int(x.rows.rows)} }
 
 // freezeKeys is the key layout of a snapshot that begins.
 func (x *rowIndex) freezeKeys() keyLayout {
@@ -405,11 +411,22 @@ func (x *rowIndex) detach(h uint64, id uint32) {
 	setWord(mem, pos, 0)
 	x.pages[x.ids[at]].n--
 	x.n--
+	x.noteGone(id)
 	if x.width == 0 {
 		x.dropText(*(*uint64)(unsafe.Add(x.rows.at(id), x.keyOff)))
 	}
 	x.rows.hide(id)
 	x.shrink()
+}
+
+// noteGone notes the key of a row that is about to be removed, if snapshots of changes have to tell.
+func (x *rowIndex) noteGone(id uint32) {
+	t := x.rows.track
+	if t == nil || t.gone == nil || t.wasMade(x.rows.place(id)) {
+		return
+	}
+	key, suffix := x.keyBytes(x.rows.at(id))
+	t.gone.add(key, suffix, nil)
 }
 
 // keyBytes gives the canonical key and suffix of a row.

@@ -23,20 +23,33 @@ func (x *rowIndex) slots(from, to int, out []unsafe.Pointer, fresh []bool) error
 		part := out[at:min(at+block, len(out))]
 		hashes := x.blockHashes(from+at, len(part))
 		for _, i := range x.match(from+at, hashes, part) {
-			row, _, new, err := x.insert(from+at+int(i), hashes[i])
+			row, id, new, err := x.insert(from+at+int(i), hashes[i])
 			if err != nil {
 				return err
 			}
 			part[i], fresh[at+int(i)] = unsafe.Add(row, x.slotOff), new
+			x.found[i&(block-1)] = id
+		}
+		if x.rows.track != nil {
+			x.markAll(part)
 		}
 	}
 	return nil
 }
 
+// markAll notes changes of the rows found, for slots that are not nil.
+func (x *rowIndex) markAll(slots []unsafe.Pointer) {
+	for i, id := range x.found[:len(slots)] {
+		if slots[i] != nil {
+			x.rows.track.mark(x.rows.place(id))
+		}
+	}
+}
+
 // lookup implements index.
 func (x *rowIndex) lookup(from, to int, out []unsafe.Pointer, own bool) error {
-	own = own && x.rows.remaining > 0
-	if own {
+	guarded := own && x.rows.remaining > 0
+	if guarded {
 		if err := x.touch(from, to); err != nil {
 			return err
 		}
@@ -47,13 +60,17 @@ func (x *rowIndex) lookup(from, to int, out []unsafe.Pointer, own bool) error {
 		hashes := x.blockHashes(from+at, len(part))
 		for _, i := range x.match(from+at, hashes, part) {
 			row, id := x.locate(from+at+int(i), hashes[i])
-			if own && row != nil {
+			if guarded && row != nil {
 				if err := x.rows.touch(id); err != nil {
 					return err
 				}
 				row = x.rows.at(id)
 			}
 			part[i] = x.slotOf(row)
+			x.found[i&(block-1)] = id
+		}
+		if own && x.rows.track != nil {
+			x.markAll(part)
 		}
 	}
 	return nil
@@ -122,7 +139,7 @@ func (x *rowIndex) loadHomes(hashes []uint64) {
 // candidates finds the first row with each key's tag, nil if there is none.
 func (x *rowIndex) candidates(hashes []uint64, out []unsafe.Pointer) {
 	first := x.first[:len(hashes)]
-	out = out[:len(hashes)]
+	out, found := out[:len(hashes)], x.found[:len(hashes)]
 	for i, h := range hashes {
 		w := first[i]
 		if w>>32 != tagOf(h) && w != 0 {
@@ -132,6 +149,7 @@ func (x *rowIndex) candidates(hashes []uint64, out []unsafe.Pointer) {
 			out[i] = nil
 			continue
 		}
+		found[i] = uint32(w) - 1
 		out[i] = x.rows.at(uint32(w) - 1)
 	}
 }

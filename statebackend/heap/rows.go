@@ -12,16 +12,17 @@ import (
 // rowWriter makes the rows of a table of a snapshot. It belongs to the writer.
 type rowWriter struct {
 	*leaf
-	frozen *frozen
-	name   string
-	ttl    *statebackend.TTL
-	value  *serde.Handle
-	buf    []byte         // of a value
-	v      unsafe.Pointer // a Go value on its way
+	frozen  *frozen
+	name    string
+	ttl     *statebackend.TTL
+	value   *serde.Handle
+	changes *changes       // nil: the table is whole
+	buf     []byte         // of a value
+	v       unsafe.Pointer // a Go value on its way
 }
 
-func newRowWriter(f *frozen, l *leaf, spec *statebackend.TableSpec) rowWriter {
-	w := rowWriter{leaf: l, frozen: f, name: spec.Name, value: spec.Value}
+func newRowWriter(f *frozen, l *leaf, spec *statebackend.TableSpec, c *changes) rowWriter {
+	w := rowWriter{leaf: l, frozen: f, name: spec.Name, value: spec.Value, changes: c}
 	if spec.TTL != nil {
 		ttl := *spec.TTL
 		w.ttl = &ttl
@@ -29,16 +30,34 @@ func newRowWriter(f *frozen, l *leaf, spec *statebackend.TableSpec) rowWriter {
 	return w
 }
 
-// rows gives what emit makes of each entry of the leaf: it calls yield for each row until that returns false.
-func (w *rowWriter) rows(
-	emit func(e unsafe.Pointer, r *statebackend.Row, yield func(*statebackend.Row, error) bool) (bool, error),
-) iter.Seq2[*statebackend.Row, error] {
+// emitter makes rows of an entry and calls yield for each until that returns false.
+type emitter func(e unsafe.Pointer, r *statebackend.Row, yield func(*statebackend.Row, error) bool) (bool, error)
+
+// rows gives what was removed and what emit makes of each entry of the leaf, group by group.
+func (w *rowWriter) rows(emit emitter) iter.Seq2[*statebackend.Row, error] {
 	return func(yield func(*statebackend.Row, error) bool) {
-		err := w.each(func(e unsafe.Pointer, r *statebackend.Row) (bool, error) { return emit(e, r, yield) })
+		begin := func(int) bool { return true }
+		err := error(nil)
+		if w.changes != nil {
+			err = w.reserved(w.changes.gone.order(w.frozen))
+			begin = func(group int) bool { return w.changes.gone.show(group, yield) }
+			defer w.changes.drop(w.frozen)
+		}
+		if err == nil {
+			err = w.each(begin, func(e unsafe.Pointer, r *statebackend.Row) (bool, error) { return emit(e, r, yield) })
+		}
 		if err != nil {
 			yield(nil, fmt.Errorf("operator %q: snapshot of state %q: %w", w.frozen.store.Operator, w.name, err))
 		}
 	}
+}
+
+// fade yields the row of a changed entry that has expired: whatever is known of it from earlier is gone.
+func fade(r *statebackend.Row, yield func(*statebackend.Row, error) bool) bool {
+	r.At, r.Value, r.Deleted = 0, nil, true
+	more := yield(r, nil)
+	r.Deleted = false
+	return more
 }
 
 // expired says whether what was written at a time had expired when the snapshot was taken.
@@ -64,30 +83,41 @@ func (w *rowWriter) encode(c *cells, slot unsafe.Pointer) (b []byte, err error) 
 }
 
 // freeze implements keeper.
-func (t *valueTable) freeze(f *frozen) iter.Seq2[*statebackend.Row, error] {
+func (t *valueTable) freeze(f *frozen, how statebackend.Freezing) (iter.Seq2[*statebackend.Row, error], bool) {
 	t.forget()
-	w := newRowWriter(f, t.ix.freeze(f), &t.s)
+	info, pages := infoOf(t.store.Key, &t.s), t.ix.tracked()
+	ch := t.base.take(f, how, &t.ledger, pages.changed(), t.Len(), &info, pages)
+	w := newRowWriter(f, t.ix.freeze(f, ch), &t.s, ch)
 	c, stamp := t.cells.freeze(), t.stamp
 	return w.rows(func(e unsafe.Pointer, r *statebackend.Row, yield func(*statebackend.Row, error) bool) (_ bool, err error) {
 		slot := unsafe.Add(e, w.slotOff)
 		if stamp != 0 {
 			if r.At = *(*int64)(slot); w.expired(r.At) {
-				return true, nil
+				return ch == nil || fade(r, yield), nil
 			}
 		}
 		if r.Value, err = w.encode(c, unsafe.Add(slot, stamp)); err != nil {
 			return false, err
 		}
 		return yield(r, nil), nil
-	})
+	}), ch != nil
 }
 
-// freeze implements keeper.
-func (t *listTable) freeze(f *frozen) iter.Seq2[*statebackend.Row, error] {
-	w := newRowWriter(f, t.ix.freeze(f), &t.s)
+// freeze implements keeper. Changes of a list that is older than the base are the elements that were appended since.
+func (t *listTable) freeze(f *frozen, how statebackend.Freezing) (iter.Seq2[*statebackend.Row, error], bool) {
+	info := infoOf(t.store.Key, &t.s)
+	ch := t.base.take(f, how, &t.ledger, t.grown, t.total, &info, t.ix.tracked())
+	if how.Base {
+		t.grown = 0
+	}
+	w := newRowWriter(f, t.ix.freeze(f, ch), &t.s, ch)
 	list := listShape{handle: t.handle, dated: t.dated, blocks: t.blocks.freeze()}
 	return w.rows(func(e unsafe.Pointer, r *statebackend.Row, yield func(*statebackend.Row, error) bool) (bool, error) {
-		for c := list.cursor((*listHead)(unsafe.Add(e, w.slotOff))); ; {
+		c := list.cursor((*listHead)(unsafe.Add(e, w.slotOff)))
+		if ch != nil {
+			c.skip(ch.trackers[0].lengthAtBase(w.place()))
+		}
+		for {
 			p, payload := c.next()
 			if p == nil {
 				return true, nil
@@ -108,7 +138,7 @@ func (t *listTable) freeze(f *frozen) iter.Seq2[*statebackend.Row, error] {
 				return false, nil
 			}
 		}
-	})
+	}), ch != nil
 }
 
 // encodeUnaligned gives the encoding of a value of fixed layout.
@@ -119,33 +149,4 @@ func (w *rowWriter) encodeUnaligned(b []byte) (_ []byte, err error) {
 	copy(bytesAt(w.v, w.value.Size), b)
 	w.buf, err = w.value.Append(w.buf[:0], w.v)
 	return w.buf, err
-}
-
-// freeze implements keeper.
-func (t *mapTable) freeze(f *frozen) iter.Seq2[*statebackend.Row, error] {
-	w := newRowWriter(f, t.owners.freeze(f), &t.s)
-	sh, keys := t.entries.freezeRows(f), t.entries.freezeKeys()
-	w.also = sh
-	c, stamp, width := t.cells.freeze(), t.stamp, t.entries.rows.bits
-	entry := make([]uint64, sh.size/8)
-	row := unsafe.Pointer(&entry[0])
-	return w.rows(func(e unsafe.Pointer, r *statebackend.Row, yield func(*statebackend.Row, error) bool) (_ bool, err error) {
-		for id := (*mapHead)(unsafe.Add(e, w.slotOff)).first; id != 0; id = (*mapLinks)(row).next {
-			sh.read(int((id-1)>>width), int((id-1)&(1<<width-1)), row)
-			slot := unsafe.Add(row, keys.slotOff)
-			if stamp != 0 {
-				if r.At = *(*int64)(slot); w.expired(r.At) {
-					continue
-				}
-			}
-			r.MapKey, _ = keys.keyBytes(row)
-			if r.Value, err = w.encode(c, unsafe.Add(slot, stamp)); err != nil {
-				return false, err
-			}
-			if !yield(r, nil) {
-				return false, nil
-			}
-		}
-		return true, nil
-	})
 }

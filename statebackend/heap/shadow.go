@@ -14,6 +14,7 @@ type shadow struct {
 	pageShape
 	frozen *frozen
 	guard  *guard
+	only   *pageBits        // the entries that the snapshot needs; nil: all
 	mem    []unsafe.Pointer // the pages at the moment
 	states []atomic.Uint32
 	packs  []unsafe.Pointer // of pages in state packed, see pageShape.pack
@@ -31,10 +32,17 @@ const (
 	pageDone                   // the snapshot needs it no longer
 )
 
-func newShadow(f *frozen, g *guard, shape pageShape, mem []unsafe.Pointer) *shadow {
+func newShadow(f *frozen, g *guard, shape pageShape, mem []unsafe.Pointer, only *pageBits) *shadow {
 	sh := &shadow{
-		pageShape: shape, frozen: f, guard: g, mem: mem,
+		pageShape: shape, frozen: f, guard: g, only: only, mem: mem,
 		states: make([]atomic.Uint32, len(mem)), packs: make([]unsafe.Pointer, len(mem)),
+	}
+	if only != nil {
+		for i := range sh.states {
+			if only.bitmap(i) == only.empty {
+				sh.states[i].Store(pageDone)
+			}
+		}
 	}
 	g.freeze(sh)
 	f.shadows = append(f.shadows, sh)
@@ -61,12 +69,16 @@ func (sh *shadow) preserve(page int, mem unsafe.Pointer, n int, l *ledger) (unsa
 // keepPack packs a page of n entries whose state the updater has set to packing.
 func (sh *shadow) keepPack(page int, mem unsafe.Pointer, n int, l *ledger) error {
 	st := &sh.states[page]
+	var only unsafe.Pointer
+	if sh.only != nil {
+		only, n = sh.only.bitmap(page), sh.only.count(page)
+	}
 	bytes := sh.packBytes(n)
 	if err := sh.frozen.reserve(int64(bytes)); err != nil {
 		st.CompareAndSwap(pagePacking, pagePristine)
 		return l.refused(int64(bytes), sh.frozen.held.Load(), err)
 	}
-	sh.packs[page] = sh.pack(mem, bytes)
+	sh.packs[page] = sh.pack(mem, bytes, only)
 	if !st.CompareAndSwap(pagePacking, pagePacked) { // the snapshot has ended meanwhile
 		sh.packs[page] = nil
 		sh.frozen.release(int64(bytes))
@@ -129,16 +141,29 @@ func (sh *shadow) view(page int) (v pageView, held bool) {
 		switch st.Load() {
 		case pagePristine:
 			if st.CompareAndSwap(pagePristine, pageReading) {
-				return pageView{&sh.pageShape, sh.mem[page], false}, true
+				return pageView{&sh.pageShape, sh.mem[page], false, sh.onlyOf(page)}, true
 			}
 		case pagePacking:
 			runtime.Gosched() // microseconds
 		case pagePacked:
-			return pageView{&sh.pageShape, sh.packs[page], true}, false
+			return pageView{&sh.pageShape, sh.packs[page], true, nil}, false
 		default:
-			return pageView{&sh.pageShape, sh.mem[page], false}, false
+			return pageView{&sh.pageShape, sh.mem[page], false, sh.onlyOf(page)}, false
 		}
 	}
+}
+
+// onlyOf is the bitmap of the entries of a page that the snapshot needs; nil: all.
+func (sh *shadow) onlyOf(page int) unsafe.Pointer {
+	if sh.only == nil {
+		return nil
+	}
+	return sh.only.bitmap(page)
+}
+
+// needs says whether the snapshot has entries of a page.
+func (sh *shadow) needs(page int) bool {
+	return sh.only == nil || sh.only.bitmap(page) != sh.only.empty
 }
 
 // unhold ends the reading of a page that was held.

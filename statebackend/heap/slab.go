@@ -90,7 +90,22 @@ func (s *slab) make() (id uint32, row unsafe.Pointer, err error) {
 	w, bit := s.bit(id)
 	*w |= bit
 	s.live++
+	if s.track != nil {
+		s.track.make(s.place(id))
+	}
 	return id, row, nil
+}
+
+// place is where a row lies: its page and its position in it.
+func (s *slab) place(id uint32) (page uint32, pos uint64) {
+	return id >> (s.bits & 31), uint64(id & (1<<(s.bits&31) - 1))
+}
+
+// mark notes a change of a row, if changes are tracked.
+func (s *slab) mark(id uint32) {
+	if s.track != nil {
+		s.track.mark(s.place(id))
+	}
 }
 
 // bit is where the bitmap says whether a row is in use.
@@ -124,6 +139,9 @@ func (s *slab) drop(id uint32) {
 func (s *slab) hide(id uint32) {
 	w, bit := s.bit(id)
 	*w &^= bit
+	if s.track != nil {
+		s.track.forget(s.place(id))
+	}
 }
 
 func (s *slab) has(id uint32) bool {

@@ -25,7 +25,9 @@ type index interface {
 	// touchPart lets all slots of a part be written to; their addresses may be others afterwards.
 	touchPart(part int) error
 	// freeze begins a snapshot.
-	freeze(f *frozen) *leaf
+	freeze(f *frozen, c *changes) *leaf
+	// tracked are its pages.
+	tracked() tracked
 	// remove removes key i, whose slot own gave.
 	remove(i int, slot unsafe.Pointer)
 	// parts is how many parts scan knows; new parts come at the end.
@@ -52,8 +54,9 @@ type valueTable struct {
 	cells cells
 	stamp uintptr // bytes before the value: 8 with a TTL
 	care  caretaker
+	base  base
 
-	ahead   statebackend.Lookahead // slots with their times and in any layout
+	ahead   lookahead
 	hidden  statebackend.Lookahead // the empty one that is shown if slots are not Go values
 	buf     []unsafe.Pointer       // behind the lookahead
 	n       int                    // keys of the run
@@ -98,7 +101,7 @@ func (t *valueTable) Spec() *statebackend.TableSpec { return &t.s }
 // Lookahead implements statebackend.Table.
 func (t *valueTable) Lookahead() *statebackend.Lookahead {
 	if t.cells.Layout == serde.Fixed && t.stamp == 0 {
-		return &t.ahead
+		return &t.ahead.Lookahead
 	}
 	return &t.hidden
 }
@@ -129,18 +132,28 @@ func (t *valueTable) begin(n int) {
 	t.n, t.asked, t.fills, t.deletes = n, 0, 0, 0
 }
 
-func (t *valueTable) forget() { t.ahead.Slots = t.ahead.Slots[:0] }
+func (t *valueTable) forget() { t.ahead.forget() }
 
 func (t *valueTable) close() {
 	t.ix.close()
 	if t.cells.arena != nil {
 		t.cells.arena.close()
 	}
-	t.ahead, t.buf = statebackend.Lookahead{}, nil
+	t.base.end([]tracked{t.ix.tracked()})
+	t.ahead, t.buf = lookahead{}, nil
 }
 
-// fill looks up keys [i,n) of the run ahead, for reading and writing. After each time in a run it waits longer.
-func (t *valueTable) fill(i int) error {
+// lookahead are the slots that were looked up for the run, with their times and in any layout.
+type lookahead struct {
+	statebackend.Lookahead                  // for reading and writing
+	near                   []unsafe.Pointer // for reading; the same ones, or more
+}
+
+func (l *lookahead) forget() { l.Slots, l.near = l.Slots[:0], l.near[:0] }
+
+// fill looks up keys [i,n) of the run ahead, for reading, and for writing if own is set. After each time in a run it waits
+// longer.
+func (t *valueTable) fill(i int, own bool) error {
 	t.fills++
 	t.fillAt = t.asked + eagerAsk<<(2*t.fills)
 	if cap(t.buf) < t.n {
@@ -148,38 +161,41 @@ func (t *valueTable) fill(i int) error {
 	}
 	slots := t.buf[:t.n]
 	clear(slots[:i])
-	if err := t.ix.lookup(i, t.n, slots[i:], true); err != nil {
+	if err := t.ix.lookup(i, t.n, slots[i:], own); err != nil {
 		return err
 	}
-	t.ahead.Slots = slots
+	t.ahead.near = slots
+	if own {
+		t.ahead.Slots = slots
+	}
 	return nil
 }
 
-// worthFilling counts an access that the lookahead did not answer.
-func (t *valueTable) worthFilling(i int) bool {
+// worthFilling counts an access that a lookahead did not answer.
+func (t *valueTable) worthFilling(i int, ahead []unsafe.Pointer) bool {
 	t.asked++
-	return t.asked >= t.fillAt && len(t.ahead.Slots) == 0 && t.n-i >= eagerAsk && t.deletes <= maxDeletes
+	return t.asked >= t.fillAt && len(ahead) == 0 && t.n-i >= eagerAsk && t.deletes <= maxDeletes
 }
 
 // find gives the slot of key i or nil, from the lookahead if it can. It looks ahead only if that copies no page for a
-// snapshot: it may be called for reading alone.
+// snapshot and notes no change: it may be called for reading alone.
 func (t *valueTable) find(i int) unsafe.Pointer {
-	if i < len(t.ahead.Slots) {
-		if slot := t.ahead.Slots[i]; slot != nil {
+	if i < len(t.ahead.near) {
+		if slot := t.ahead.near[i]; slot != nil {
 			return slot
 		}
 	}
-	if t.worthFilling(i) && !t.ix.guarded() && t.fill(i) == nil {
-		return t.ahead.Slots[i]
+	if t.worthFilling(i, t.ahead.near) && !t.ix.guarded() && t.fill(i, t.base.gone == nil) == nil {
+		return t.ahead.near[i]
 	}
 	return t.ix.find(i)
 }
 
 // insert finds or inserts the slot of key i.
 func (t *valueTable) insert(i int, out []unsafe.Pointer, fresh []bool) error {
-	if i < len(t.ahead.Slots) || t.worthFilling(i) {
+	if i < len(t.ahead.Slots) || t.worthFilling(i, t.ahead.Slots) {
 		if len(t.ahead.Slots) == 0 {
-			if err := t.fill(i); err != nil {
+			if err := t.fill(i, true); err != nil {
 				return err
 			}
 		}

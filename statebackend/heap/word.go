@@ -4,7 +4,6 @@ import (
 	"unsafe"
 
 	"github.com/flott-dev/flott/serde"
-	"github.com/flott-dev/flott/statebackend"
 )
 
 const (
@@ -23,10 +22,11 @@ type wordIndex struct {
 	src   *source
 	key   *serde.Key
 	seed  uint64
-	ahead *statebackend.Lookahead // emptied when entries move
-	size  uintptr                 // bytes of an entry
+	ahead *lookahead // emptied when entries move
+	size  uintptr    // bytes of an entry
 	ways  uint64
 	mask  uint64 // pageSlots - 1, less for wide entries
+	per   uint64 // 2^32 / size, rounded up
 
 	zero    unsafe.Pointer // the entry of key 0
 	hasZero bool
@@ -38,7 +38,7 @@ type wordIndex struct {
 	dead    []uint64 // of a page that is being swept
 }
 
-func newWordIndex(l *ledger, slot uintptr, ahead *statebackend.Lookahead) (*wordIndex, error) {
+func newWordIndex(l *ledger, slot uintptr, ahead *lookahead) (*wordIndex, error) {
 	s := l.store
 	x := &wordIndex{src: &s.run, key: s.Key, seed: s.Seed, ahead: ahead, size: wordBytes + slot, ways: 1}
 	for x.ways < 4 && uintptr(x.ways)*2*x.size <= 64 {
@@ -48,6 +48,7 @@ func newWordIndex(l *ledger, slot uintptr, ahead *statebackend.Lookahead) (*word
 		return nil, err
 	}
 	x.mask = uint64(x.perPage) - 1
+	x.per = (1<<32 + uint64(x.size) - 1) / uint64(x.size)
 	x.zero = memory(x.size)
 	return x, nil
 }
@@ -56,7 +57,7 @@ func (x *wordIndex) length() int { return x.n + one(x.hasZero) }
 
 func (x *wordIndex) moved() {
 	x.moves++
-	x.ahead.Slots = x.ahead.Slots[:0]
+	x.ahead.forget()
 }
 
 // slots finds or inserts keys [from,to) of the run.
@@ -70,7 +71,9 @@ func (x *wordIndex) slots(from, to int, out []unsafe.Pointer, fresh []bool) erro
 	}
 	if len(words) == 1 {
 		var err error
-		out[0], fresh[0], err = x.insert(words[0], hashes[0])
+		if out[0], fresh[0], err = x.insert(words[0], hashes[0]); err == nil && x.track != nil {
+			x.markAll(hashes, out)
+		}
 		return err
 	}
 	moves := x.moves
@@ -87,9 +90,35 @@ func (x *wordIndex) slots(from, to int, out []unsafe.Pointer, fresh []bool) erro
 		}
 	}
 	if x.moves != moves {
-		return x.lookup(from, to, out, false)
+		if err := x.lookup(from, to, out, false); err != nil {
+			return err
+		}
+	}
+	if x.track != nil {
+		x.markAll(hashes, out)
 	}
 	return nil
+}
+
+// markAll notes changes of the entries of keys with these hashes, for slots that are not nil.
+func (x *wordIndex) markAll(hashes []uint64, slots []unsafe.Pointer) {
+	t, shift := x.track, x.shift&63
+	slots = slots[:len(hashes)]
+	for i, h := range hashes {
+		e := unsafe.Add(slots[i], -wordBytes)
+		switch at := h >> shift; {
+		case slots[i] == nil:
+		case e == x.zero:
+			t.zeroChanged = true
+		default:
+			t.mark(x.ids[at], x.posOf(x.dir[at], e))
+		}
+	}
+}
+
+// posOf is the position of an entry in its page.
+func (x *wordIndex) posOf(mem, e unsafe.Pointer) uint64 {
+	return uint64(uintptr(e)-uintptr(mem)) * x.per >> 32
 }
 
 // touchAll touches the pages of keys with these hashes.
@@ -119,6 +148,9 @@ func (x *wordIndex) lookup(from, to int, out []unsafe.Pointer, own bool) error {
 			j := at + int(i)
 			out[j] = x.search(words[j], hashes[j])
 		}
+	}
+	if own && x.track != nil {
+		x.markAll(hashes, out)
 	}
 	return nil
 }
@@ -215,6 +247,9 @@ func (x *wordIndex) probe(mem unsafe.Pointer, k, h uint64) (e unsafe.Pointer, fo
 func (x *wordIndex) insert(k, h uint64) (slot unsafe.Pointer, fresh bool, err error) {
 	if k == 0 {
 		fresh, x.hasZero = !x.hasZero, true
+		if t := x.track; t != nil && fresh {
+			t.zeroChanged, t.zeroMade = true, true
+		}
 		return unsafe.Add(x.zero, wordBytes), fresh, nil
 	}
 	for {
@@ -227,6 +262,9 @@ func (x *wordIndex) insert(k, h uint64) (slot unsafe.Pointer, fresh bool, err er
 			p.n++
 			x.n++
 			*(*uint64)(e) = k
+			if x.track != nil {
+				x.track.make(x.ids[at], x.posOf(x.dir[at], e))
+			}
 			return unsafe.Add(e, wordBytes), true, nil
 		}
 		if err := x.splitPage(h); err != nil {
@@ -252,21 +290,56 @@ func (x *wordIndex) splitPage(h uint64) error {
 	x.key.Hash(&serde.Canon{Width: x.key.Width, P: old, Stride: x.size, N: x.perPage}, x.seed, x.hashes)
 	bit := 64 - a.depth
 	a.n, b.n = 0, 0
+	moved := x.liftBits(low)
 	for i, h := range x.hashes {
 		e := unsafe.Add(old, uintptr(i)*x.size)
 		k := *(*uint64)(e)
 		if k == 0 {
 			continue
 		}
-		to := a
+		to, id := a, low
 		if h>>bit&1 != 0 {
-			to = b
+			to, id = b, high
 		}
 		hole, _ := x.probe(to.mem, k, h)
 		copyBytes(hole, e, x.size)
 		to.n++
+		moved.put(uint64(i), id, x.posOf(to.mem, hole))
 	}
 	return nil
+}
+
+// liftedBits are what is noted of a page's entries while they move.
+type liftedBits struct {
+	track         *tracker // nil: nothing
+	changed, made [pageSlots / 64]uint64
+}
+
+// liftBits takes what is noted of a page's entries out of the tracker.
+func (x *wordIndex) liftBits(page uint32) (l liftedBits) {
+	if x.track == nil {
+		return l
+	}
+	l.track = x.track
+	for w := range uint64((x.perPage + 63) / 64) {
+		l.changed[w] = *bitsAt(x.track.changed.bitmap(int(page)), w)
+		l.made[w] = *bitsAt(x.track.made.bitmap(int(page)), w)
+	}
+	for i := range uint64(x.perPage) {
+		x.track.forget(page, i)
+	}
+	return l
+}
+
+// put notes of an entry at its new place what was noted at the old one.
+func (l *liftedBits) put(from uint64, page uint32, pos uint64) {
+	switch {
+	case l.track == nil:
+	case l.made[from/64]>>(from%64)&1 != 0:
+		l.track.make(page, pos)
+	case l.changed[from/64]>>(from%64)&1 != 0:
+		l.track.mark(page, pos)
+	}
 }
 
 // guarded implements index.
@@ -277,27 +350,36 @@ func (x *wordIndex) touchPart(part int) error { return x.touch(uint32(part)) }
 
 // own implements index.
 func (x *wordIndex) own(i int, slot unsafe.Pointer) (unsafe.Pointer, error) {
-	if x.remaining == 0 {
-		return slot, nil
+	if x.remaining > 0 {
+		if err := x.touchAll(x.src.hashes[i : i+1]); err != nil {
+			return slot, err
+		}
+		slot = x.find(i)
 	}
-	err := x.touchAll(x.src.hashes[i : i+1])
-	return x.find(i), err
+	if x.track != nil {
+		out := [1]unsafe.Pointer{slot}
+		x.markAll(x.src.hashes[i:i+1], out[:])
+	}
+	return slot, nil
 }
 
 // freeze implements index.
-func (x *wordIndex) freeze(f *frozen) *leaf {
+func (x *wordIndex) freeze(f *frozen, c *changes) *leaf {
 	mem := make([]unsafe.Pointer, len(x.pages))
 	for i := range x.pages {
 		mem[i] = x.pages[i].mem
 	}
 	shape := pageShape{size: x.size, slots: x.perPage, bytes: x.bytes}
-	l := newLeaf(f, newShadow(f, &x.guard, shape, mem), keyLayout{width: x.key.Width, slotOff: wordBytes}, x.key)
-	if x.hasZero {
+	l := newLeaf(f, newShadow(f, &x.guard, shape, mem, c.only()), keyLayout{width: x.key.Width, slotOff: wordBytes}, x.key)
+	if x.hasZero && (c == nil || c.trackers[0].zeroChanged) {
 		l.zero = memory(x.size)
 		copyWords(l.zero, x.zero, x.size)
 	}
 	return l
 }
+
+// tracked implements index.
+func (x *wordIndex) tracked() tracked { return tracked{&x.guard, x.perPage} }
 
 // remove implements index.
 func (x *wordIndex) remove(i int, slot unsafe.Pointer) { x.removeAt(x.src.hashes[i], slot) }
@@ -307,6 +389,12 @@ func (x *wordIndex) removeAt(h uint64, slot unsafe.Pointer) {
 	x.moved()
 	e := unsafe.Add(slot, -wordBytes)
 	if *(*uint64)(e) == 0 {
+		if t := x.track; t != nil {
+			if !t.zeroMade {
+				t.gone.add(x.keyBytes(e), nil, nil)
+			}
+			t.zeroChanged, t.zeroMade = false, false
+		}
 		x.hasZero = false
 		clearBytes(x.zero, x.size)
 		return
@@ -315,14 +403,18 @@ func (x *wordIndex) removeAt(h uint64, slot unsafe.Pointer) {
 	mem := x.dir[at]
 	x.pages[x.ids[at]].n--
 	x.n--
-	x.closeHole(mem, uint64((uintptr(e)-uintptr(mem))/x.size))
+	pos := x.posOf(mem, e)
+	if t := x.track; t != nil && !t.forget(x.ids[at], pos) {
+		t.gone.add(x.keyBytes(e), nil, nil)
+	}
+	x.closeHole(mem, x.ids[at], pos)
 	x.shrink()
 }
 
 // closeHole empties the entry at position pos and restores the rule that an entry outside of its home group has only
 // full groups before it: the first entry of a later group that could lie in the hole's group moves there, and leaves a
 // hole of its own.
-func (x *wordIndex) closeHole(mem unsafe.Pointer, pos uint64) {
+func (x *wordIndex) closeHole(mem unsafe.Pointer, page uint32, pos uint64) {
 	for {
 		hole := unsafe.Add(mem, uintptr(pos)*x.size)
 		group := pos &^ (x.ways - 1)
@@ -339,6 +431,9 @@ func (x *wordIndex) closeHole(mem unsafe.Pointer, pos uint64) {
 			return
 		}
 		copyBytes(hole, unsafe.Add(mem, uintptr(from)*x.size), x.size)
+		if x.track != nil {
+			x.track.moved(page, from, pos)
+		}
 		pos = from
 	}
 }
