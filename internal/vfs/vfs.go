@@ -85,7 +85,10 @@ func RemoveAll(f FS, name string) error {
 			}
 		}
 	}
-	return f.Remove(name)
+	if err := f.Remove(name); !errors.Is(err, fs.ErrNotExist) { // some folders go with the last file in them
+		return err
+	}
+	return nil
 }
 
 // removeEntry does not follow links: what they point to is not part of the folder.
