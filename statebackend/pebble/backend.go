@@ -73,8 +73,10 @@ type store struct {
 	frozen      bool // Freeze was called
 	keys        *serde.Canon
 	hashes      []uint64
-	failed      error  // of an access that could not return it, or that left the cache without a row
-	buf         []byte // encodings on their way into the cache
+	generation  uint32  // counts the snapshots
+	views       []*view // of snapshots that may be under way
+	failed      error   // of an access that could not return it, or that left the cache without a row
+	buf         []byte  // encodings on their way into the cache
 }
 
 // keeper is what a store asks of its tables of any kind.
@@ -96,6 +98,7 @@ func (s *store) BeginRun(keys *serde.Canon, hashes []uint64) {
 	for _, t := range s.tables {
 		t.lapse()
 	}
+	s.cache.renew()
 	s.fail(s.cache.trim(0))
 	s.cache.relax()
 }
@@ -142,7 +145,11 @@ func open[T keeper](s *store, spec *statebackend.TableSpec, fresh func(ledger) T
 		}
 		return t, nil
 	}
-	t = fresh(newLedger(s, spec))
+	l, err := newLedger(s, spec)
+	if err != nil {
+		return t, err
+	}
+	t = fresh(l)
 	if err := s.refill(t); err != nil {
 		return t, err
 	}
@@ -165,10 +172,14 @@ func (s *store) fail(err error) {
 }
 
 // MemoryBytes implements statebackend.Store.
-func (s *store) MemoryBytes() int64 { return s.cache.reserved + treeBytes }
+func (s *store) MemoryBytes() int64 { return s.cache.reserved + treeBytes + s.tree.copies.Load() }
 
 // Close implements statebackend.Store.
 func (s *store) Close() error {
+	for _, v := range s.views {
+		v.finish() // the cache's memory goes
+	}
+	s.views = nil
 	s.cache.close()
 	s.names, s.tables, s.kept, s.buf = nil, nil, nil, nil
 	if err := s.tree.release(); err != nil {

@@ -3,8 +3,7 @@ package pebble
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
+	"hash/maphash"
 	"unsafe"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -12,120 +11,270 @@ import (
 	"github.com/flott-dev/flott/statebackend"
 )
 
-// cache holds rows of the tree, those that have been changed and not been written among them. Rows go only in trim, which
-// is called where nobody holds a row: at the beginning of a table's methods and between the steps of long ones.
+// cache holds rows of the tree, those that have been changed and not been written among them, in two queues of segments. A
+// row begins in the small one. When the oldest segment of it is cleared, rows that were used since move to the main queue,
+// the others go; in the main queue rows go that were not used since the segment was begun. So keys that come once pass
+// through a tenth of the cache and leave those that come often alone. A key that comes back soon after it went begins in the
+// main queue.
+//
+// Rows go and move only in trim, which is called where nobody holds a row: at the beginning of a table's methods and between
+// the steps of long ones.
 type cache struct {
-	store    *store
-	rows     map[string]*row
-	clock    []*row // all rows, in the order in which the hand looks at them
-	hand     int
-	dirty    []*row // among others that were dirty once
-	victims  []*row
-	bytes    int64 // of all rows
-	limit    int64
-	reserved int64 // of the budget, at least bytes
-}
-
-// row is a row of the tree, or the knowledge that there is none.
-type row struct {
-	key   string
-	value []byte // begins at an address that is a multiple of 8
-	owner *ledger
-	lent  uint64 // the owner's epoch in which its address was given away
-	live  bool   // the row exists
-	dirty bool   // the tree must be told
-	known bool   // the tree may have a row of this key
-	used  bool   // since the hand was here
+	store        *store
+	seed         maphash.Seed
+	index        index
+	segments     []*segment // by number
+	numbers      []uint32   // those that are free
+	spare        []*segment
+	small, main  queue
+	ghost        ghost
+	owners       []*ledger // by number
+	victims      []*row    // dirty ones that are going
+	gone         []*segment
+	buf          []byte
+	bytes        int64 // of segments in use
+	limit        int64
+	reserved     int64 // of the budget
+	segmentWords int
+	stuck        bool // an eviction found no row that may go
 }
 
 const (
-	// rowBytes is about what a row takes beside its key and value: itself, its place in the map and in the clock.
-	rowBytes = int64(unsafe.Sizeof(row{})) + 56
-	// reserveStep is how much the cache draws on the budget at once.
-	reserveStep = 64 << 10
+	leastSegment = 4 << 10
+	mostSegment  = 32 << 10
+	// evictBytes is about how much is evicted at once: the rows of it are written in the order of their keys.
+	evictBytes = 256 << 10
 )
 
 func newCache(s *store, limit int64) *cache {
-	return &cache{store: s, rows: map[string]*row{}, limit: limit}
+	words := min(max(limit/64, leastSegment), mostSegment) / 8
+	return &cache{store: s, seed: maphash.MakeSeed(), index: newIndex(), limit: limit, segmentWords: int(words)}
 }
 
-func (r *row) cost() int64 { return rowBytes + int64(len(r.key)+cap(r.value)) }
+// own makes a ledger an owner of rows.
+func (c *cache) own(l *ledger) error {
+	if len(c.owners) > 1<<16-1 {
+		return fmt.Errorf("operator %q: state %q: too many states", c.store.Operator, l.s.Name)
+	}
+	l.name, l.owned = uint16(len(c.owners)), true
+	c.owners = append(c.owners, l)
+	return nil
+}
 
-// pinned says whether somebody may write through the address of the row.
-func (r *row) pinned() bool { return r.lent == r.owner.epoch }
+func (c *cache) rowAt(place uint64) *row {
+	return c.segments[place>>wordBits&maxSegments].at(int(place & (1<<wordBits - 1)))
+}
 
-// get gives the row of a key, read from the tree if need be. It is live if there is one.
-func (c *cache) get(l *ledger, key []byte) (*row, error) {
-	if r := c.rows[string(key)]; r != nil {
-		r.used = true
+func (c *cache) hashAt(slot uint64) uint32 { return c.rowAt(slot).hash }
+
+// slotOf is what the index says of a row.
+func (c *cache) slotOf(r *row) uint64 {
+	base := unsafe.Pointer(&c.segments[r.seg].mem[0])
+	return slotOf(r.hash, r.seg, int((uintptr(unsafe.Pointer(r))-uintptr(base))/8))
+}
+
+// find gives the row of a key that is in the cache, or nil.
+func (c *cache) find(hash uint32, key []byte) *row {
+	p := c.index.page(hash)
+	for i := hash % pageSlots; p.slots[i] != 0; i = (i + 1) % pageSlots {
+		if s := p.slots[i]; uint32(s>>(wordBits+segmentBits)) == hash&tagMask {
+			if r := c.rowAt(s & placeMask); string(r.key()) == string(key) {
+				return r
+			}
+		}
+	}
+	return nil
+}
+
+// get gives the row of a key, read from the tree if need be. It is live if there is one. what is slot or nothing: what rows
+// of the kind are.
+func (c *cache) get(l *ledger, key []byte, what uint8) (*row, error) {
+	hash := uint32(maphash.Bytes(c.seed, key))
+	if r := c.find(hash, key); r != nil {
+		if r.heat < maxHeat {
+			r.heat++
+		}
 		return r, nil
 	}
-	r := &row{key: string(key), owner: l}
 	value, closer, err := c.store.tree.Get(key)
-	switch {
-	case err == nil:
-		r.live, r.known = true, true
-		r.value = append(aligned(len(value)), value...)
-		err = closer.Close()
-	case errors.Is(err, pebble.ErrNotFound):
-		err = nil
+	if errors.Is(err, pebble.ErrNotFound) {
+		return c.add(l, hash, key, what, c.leastRoom(l, what))
 	}
 	if err != nil {
 		return nil, l.wrap("read", err)
 	}
-	return r, c.add(r)
-}
-
-// fresh makes the row of a key that the tree has never had.
-func (c *cache) fresh(l *ledger, key []byte) (*row, error) {
-	r := &row{key: string(key), owner: l}
-	return r, c.add(r)
-}
-
-// add puts a row into the cache.
-func (c *cache) add(r *row) error {
-	n := r.cost()
-	if err := c.grow(r.owner, n); err != nil {
-		return err
+	r, err := c.load(l, hash, key, value, what)
+	if err = errors.Join(err, closer.Close()); err != nil {
+		return nil, l.wrap("read", err)
 	}
-	c.rows[r.key] = r
-	c.clock = append(c.clock, r)
-	return nil
+	return r, nil
 }
 
-// grow takes note of n bytes more, or less.
-func (c *cache) grow(l *ledger, n int64) error {
-	if err := c.reserve(n); err != nil {
-		return fmt.Errorf("operator %q: state %q: %w", c.store.Operator, l.s.Name, err)
+// leastRoom is how much room the value of a row that does not exist yet will need at least.
+func (c *cache) leastRoom(l *ledger, what uint8) int {
+	if what&slot == 0 {
+		return 0
 	}
-	c.bytes += n
-	l.held += n
-	return nil
+	return int(l.size) + l.tail
 }
 
-// reserve sees to it that n bytes more are the cache's.
-func (c *cache) reserve(n int64) error {
-	need := c.bytes + n - c.reserved
-	if need <= 0 {
-		return nil
+// load puts a row of the tree into the cache.
+func (c *cache) load(l *ledger, hash uint32, key, value []byte, what uint8) (*row, error) {
+	n, err := l.unpacked(value, what)
+	if err != nil {
+		return nil, err
 	}
-	need = (need + reserveStep - 1) / reserveStep * reserveStep
-	if m := c.store.Memory; m != nil {
-		if err := m.Reserve(need); err != nil {
-			return fmt.Errorf("%w: the cache holds %d bytes and needs %d more: give the process more memory, "+
-				"or the backend a smaller cache: %w", statebackend.ErrOutOfMemory, c.reserved, need, err)
+	r, err := c.add(l, hash, key, what, n)
+	if err != nil {
+		return nil, err
+	}
+	r.vlen = uint32(n)
+	r.state |= live | known
+	if err := l.unpack(r, value); err != nil {
+		c.forget(r)
+		return nil, err
+	}
+	return r, nil
+}
+
+// fresh makes the row of a key that the tree has never had, with room for a value.
+func (c *cache) fresh(l *ledger, key []byte, what uint8, room int) (*row, error) {
+	return c.add(l, uint32(maphash.Bytes(c.seed, key)), key, what, room)
+}
+
+// add puts a row that does not exist into the cache, with room for a value.
+func (c *cache) add(l *ledger, hash uint32, key []byte, what uint8, room int) (*row, error) {
+	q := &c.small
+	if c.ghost.has(hash) {
+		q = &c.main
+	}
+	r, err := c.make(q, l, hash, key, what, room)
+	if err != nil {
+		return nil, err
+	}
+	grown, ok := c.index.put(hash, c.slotOf(r), c.hashAt)
+	if grown > 0 {
+		err = c.reserve(int64(grown) * pageBytes) // a little late, and of little
+	}
+	if !ok {
+		err = fmt.Errorf("%w: the cache has too many rows", statebackend.ErrOutOfMemory)
+	}
+	if err != nil {
+		return nil, l.wrap("cache", err)
+	}
+	return r, nil
+}
+
+// make writes the head and key of a row at the end of a queue.
+func (c *cache) make(q *queue, l *ledger, hash uint32, key []byte, what uint8, room int) (*row, error) {
+	if !l.owned {
+		if err := c.own(l); err != nil {
+			return nil, err
 		}
 	}
-	c.reserved += need
-	return nil
+	room = (room + 7) &^ 7
+	words := wordsFor(len(key), room)
+	r, s, err := c.place(q, words)
+	if err != nil {
+		return nil, l.wrap("cache", err)
+	}
+	*r = row{
+		hash: hash, seg: s.number, stamp: c.store.generation, klen: uint32(len(key)), vcap: uint32(room),
+		owner: l.name, state: what,
+	}
+	copy(r.key(), key)
+	l.held += int64(words) * 8
+	return r, nil
 }
 
-// relax gives back what is not needed any more.
-func (c *cache) relax() {
-	spare := (c.reserved - c.bytes) / reserveStep * reserveStep
-	if spare > max(4*reserveStep, c.limit/4) {
-		c.giveBack(spare - reserveStep)
+// forget takes a row out of the index and leaves its memory behind.
+func (c *cache) forget(r *row) {
+	c.index.remove(r.hash, c.slotOf(r))
+	r.state |= dead
+	c.owners[r.owner].held -= int64(r.words()) * 8
+}
+
+// touch says that a row is about to be another one.
+func (c *cache) touch(r *row) {
+	if r.stamp == c.store.generation && r.is(dirty) {
+		return
 	}
+	s := c.segments[r.seg]
+	if !r.is(dirty) {
+		s.dirty++
+	}
+	if len(s.views) > 0 {
+		c.preserve(s, r)
+		return
+	}
+	r.stamp = c.store.generation
+	r.state |= dirty
+}
+
+// put gives a row a value of n bytes, which the caller writes; as much of the old one as fits is in it. The row may be
+// another one then.
+func (c *cache) put(r *row, n int) (*row, error) {
+	c.touch(r)
+	if n <= int(r.vcap) && int(r.vcap) <= 4*(n+32) {
+		r.vlen = uint32(n)
+		r.state |= live
+		return r, nil
+	}
+	if c.stretch(r, n) {
+		return r, nil
+	}
+	l := c.owners[r.owner]
+	p, err := c.make(&c.small, l, r.hash, r.key(), r.state, n)
+	if err != nil {
+		return nil, err
+	}
+	p.vlen, p.lent, p.heat = uint32(n), r.lent, r.heat
+	p.state |= live
+	copy(p.value(), r.value())
+	c.segments[p.seg].dirty++
+	c.index.move(r.hash, c.slotOf(r), c.slotOf(p))
+	r.state |= dead
+	l.held -= int64(r.words()) * 8
+	return p, nil
+}
+
+// stretch makes room for a value of n bytes where a row is, if it is the last of its segment.
+func (c *cache) stretch(r *row, n int) bool {
+	s := c.segments[r.seg]
+	more := (n+7)/8 - int(r.vcap)/8
+	if more <= 0 || len(s.views) > 0 || s.used+more > len(s.mem) || s.at(s.used-r.words()) != r {
+		return false
+	}
+	key := r.key()
+	s.used += more
+	r.vcap += uint32(more) * 8
+	copy(r.key(), key) // they may overlap
+	r.vlen = uint32(n)
+	r.state |= live
+	c.owners[r.owner].held += int64(more) * 8
+	return true
+}
+
+// drop makes a row one that does not exist.
+func (c *cache) drop(r *row) {
+	c.touch(r)
+	r.vlen, r.lent = 0, 0
+	r.state &^= live
+}
+
+// pinned says whether somebody may write through the address of the row.
+func (c *cache) pinned(r *row) bool { return r.lent == c.owners[r.owner].epoch }
+
+// reserve draws n bytes on the budget.
+func (c *cache) reserve(n int64) error {
+	if m := c.store.Memory; m != nil {
+		if err := m.Reserve(n); err != nil {
+			return fmt.Errorf("%w: the cache holds %d bytes and needs %d more: give the process more memory, "+
+				"or the backend a smaller cache: %w", statebackend.ErrOutOfMemory, c.reserved, n, err)
+		}
+	}
+	c.reserved += n
+	return nil
 }
 
 func (c *cache) giveBack(n int64) {
@@ -135,148 +284,23 @@ func (c *cache) giveBack(n int64) {
 	}
 }
 
-// touch says that a row is about to be another one.
-func (c *cache) touch(r *row) {
-	if !r.dirty {
-		r.dirty = true
-		c.dirty = append(c.dirty, r)
-	}
-}
+// renew says that all addresses have ended.
+func (c *cache) renew() { c.stuck = false }
 
-// put makes a value of n bytes, which the caller writes, the value of a row.
-func (c *cache) put(r *row, n int) ([]byte, error) {
-	if cap(r.value) < n || cap(r.value) > 4*(n+16) {
-		value := aligned(n)
-		if err := c.grow(r.owner, int64(cap(value)-cap(r.value))); err != nil {
-			return nil, err
-		}
-		r.value = value
+// relax gives spare segments back, but for some.
+func (c *cache) relax() {
+	for n := len(c.spare); n > 2 && int64(n*c.segmentWords*8) > c.limit/16+2*evictBytes; n-- {
+		c.scrap(c.spare[n-1])
+		c.spare = c.spare[:n-1]
 	}
-	r.value, r.live = r.value[:n], true
-	c.touch(r)
-	return r.value, nil
-}
-
-// drop makes a row one that does not exist.
-func (c *cache) drop(r *row) {
-	c.bytes -= int64(cap(r.value))
-	r.owner.held -= int64(cap(r.value))
-	r.value, r.live, r.lent = nil, false, 0
-	c.touch(r)
-}
-
-// trim evicts rows until there is room for n bytes more in the limit and in the budget.
-func (c *cache) trim(n int) error {
-	if c.store.failed != nil {
-		return c.store.failed
-	}
-	if c.bytes+int64(n) > c.limit {
-		return c.evict(c.limit - c.limit/16 - int64(n))
-	}
-	need := int64(n) + reserveStep/2
-	if c.bytes+need <= c.reserved || c.reserve(need) == nil {
-		return nil
-	}
-	return c.evict(min(c.reserved-need, c.reserved-c.reserved/16))
-}
-
-// evict drops rows that have not been used for long until the cache holds target bytes or has nothing to give.
-func (c *cache) evict(target int64) error {
-	c.victims = c.victims[:0]
-	for looks := 2 * len(c.clock); looks > 0 && c.bytes > target; looks-- {
-		if c.hand >= len(c.clock) {
-			c.hand = 0
-		}
-		r := c.clock[c.hand]
-		if r.used || r.pinned() {
-			r.used = false
-			c.hand++
-			continue
-		}
-		last := len(c.clock) - 1
-		c.clock[c.hand] = c.clock[last]
-		c.clock[last] = nil
-		c.clock = c.clock[:last]
-		delete(c.rows, r.key)
-		c.bytes -= r.cost()
-		r.owner.held -= r.cost()
-		if r.dirty {
-			c.victims = append(c.victims, r)
-		}
-	}
-	err := c.write(c.victims)
-	clear(c.victims)
-	if len(c.dirty) > 2*len(c.clock)+1024 {
-		c.dirty = slices.DeleteFunc(c.dirty, func(r *row) bool { return !r.dirty })
-	}
-	c.store.fail(err)
-	return err
-}
-
-// flush writes all that has been changed. Rows whose addresses are in use stay dirty.
-func (c *cache) flush() error {
-	if c.store.failed != nil {
-		return c.store.failed
-	}
-	c.dirty = slices.DeleteFunc(c.dirty, func(r *row) bool { return !r.dirty })
-	err := c.write(c.dirty)
-	n := 0
-	for _, r := range c.dirty {
-		if r.dirty = r.pinned(); r.dirty {
-			c.dirty[n] = r
-			n++
-		}
-	}
-	clear(c.dirty[n:])
-	c.dirty = c.dirty[:n]
-	c.store.fail(err)
-	return err
-}
-
-// write tells the tree of rows, in the order of their keys.
-func (c *cache) write(rows []*row) error {
-	if len(rows) == 0 {
-		return nil
-	}
-	slices.SortFunc(rows, func(a, b *row) int { return strings.Compare(a.key, b.key) })
-	b := c.store.tree.NewBatch()
-	for _, r := range rows {
-		var err error
-		key := unsafe.Slice(unsafe.StringData(r.key), len(r.key))
-		switch {
-		case r.live:
-			err = b.Set(key, r.value, nil)
-		case r.known:
-			err = b.Delete(key, nil)
-		}
-		r.known, r.dirty = r.live, false
-		if err == nil && b.Len() > batchBytes {
-			if err = b.Commit(pebble.NoSync); err == nil {
-				err = b.Close()
-				b = c.store.tree.NewBatch()
-			}
-		}
-		if err != nil {
-			return errors.Join(c.errWrite(err), b.Close())
-		}
-	}
-	if err := b.Commit(pebble.NoSync); err != nil {
-		return errors.Join(c.errWrite(err), b.Close())
-	}
-	return b.Close()
 }
 
 func (c *cache) errWrite(err error) error {
 	return fmt.Errorf("operator %q: write state to disk: %w", c.store.Operator, err)
 }
 
+// close gives all memory back.
 func (c *cache) close() {
 	c.giveBack(c.reserved)
 	*c = cache{store: c.store, limit: c.limit}
-}
-
-// aligned makes room for n bytes, as a slice of length 0 that begins at a multiple of 8.
-func aligned(n int) []byte {
-	words := make([]uint64, max(1, (n+7)/8))
-	return unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), 8*len(words))[:0]
 }

@@ -1,10 +1,11 @@
 package pebble
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"iter"
-	"unsafe"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -12,19 +13,20 @@ import (
 	"github.com/flott-dev/flott/statebackend"
 )
 
-// frozen is a snapshot of a store: a Pebble snapshot, taken when the cache had been written. All but its making belongs to
-// the goroutine that reads it.
+// frozen is a snapshot of a store: a Pebble snapshot, and on top of it the rows of the cache that the tree did not have then.
+// All but its making belongs to the goroutine that reads it.
 type frozen struct {
 	tree   *tree
-	view   *pebble.Snapshot
+	view   *view
+	lower  *pebble.Snapshot
 	now    int64 // the moment, by which rows have expired
 	tables []statebackend.FrozenTable
 	open   map[*pebble.Iterator]bool
 	over   bool
 }
 
-// Freeze implements statebackend.Store. What the cache holds unwritten is written first.
-func (s *store) Freeze(statebackend.Freezing) (statebackend.Frozen, error) {
+// Freeze implements statebackend.Store. It writes and copies no rows.
+func (s *store) Freeze(how statebackend.Freezing) (statebackend.Frozen, error) {
 	if s.validGroups != nil {
 		return nil, fmt.Errorf("operator %q: freeze state: %w", s.Operator, s.validGroups)
 	}
@@ -34,11 +36,13 @@ func (s *store) Freeze(statebackend.Freezing) (statebackend.Frozen, error) {
 	for _, t := range s.tables {
 		t.lapse()
 	}
-	if err := s.cache.flush(); err != nil {
-		return nil, err
+	s.cache.renew()
+	if s.failed != nil {
+		return nil, s.failed
 	}
 	s.tree.retain()
-	f := &frozen{tree: s.tree, view: s.tree.NewSnapshot(), open: map[*pebble.Iterator]bool{}}
+	f := &frozen{tree: s.tree, view: s.cache.view(), lower: s.tree.NewSnapshot(), open: map[*pebble.Iterator]bool{}}
+	s.views = append(slices.DeleteFunc(s.views, (*view).ended), f.view)
 	if s.Now != nil {
 		f.now = s.Now()
 	}
@@ -76,35 +80,28 @@ func (f *frozen) Release() {
 	for it := range f.open {
 		_ = it.Close()
 	}
-	_ = f.view.Close()
+	f.view.release()
+	_ = f.lower.Close()
 	_ = f.tree.release()
 }
 
 // writer makes the rows of a table of a snapshot.
 type writer struct {
 	statebackend.Row
-	l     *ledger
 	yield func(*statebackend.Row, error) bool
-	v     unsafe.Pointer // a value on its way
-	buf   []byte
 }
 
-// emit gives out the row with a value as ledger.encode gave it; false ends the iteration.
-func (w *writer) emit(value []byte) (more bool, err error) {
-	if w.Value, err = w.l.export(value, w.v, w.buf); err != nil {
-		return false, err
-	}
-	if w.l.fixed {
-		w.buf = w.Value
-	}
-	return w.yield(&w.Row, nil), nil
+// emit gives out the row with a value; false ends the iteration.
+func (w *writer) emit(value []byte) bool {
+	w.Value = value
+	return w.yield(&w.Row, nil)
 }
 
 // rows gives what emit makes of the rows of a space.
-func (f *frozen) rows(l *ledger, space uint16, emit func(key, value []byte, w *writer) (bool, error)) iter.Seq2[*statebackend.Row, error] {
+func (f *frozen) rows(l *ledger, space uint16, emit func(key, value []byte, w *writer) bool) iter.Seq2[*statebackend.Row, error] {
 	return func(yield func(*statebackend.Row, error) bool) {
-		w := &writer{l: l, yield: yield, v: l.s.Value.New()}
-		err := f.scan(space, func(key, value []byte) (bool, error) { return emit(key, value, w) })
+		w := &writer{yield: yield}
+		err := f.scan(space, func(key, value []byte) (bool, error) { return emit(key, value, w), nil })
 		if err != nil {
 			yield(nil, l.wrap("snapshot of", err))
 		}
@@ -116,32 +113,54 @@ func (f *frozen) scan(space uint16, fn func(key, value []byte) (bool, error)) er
 	if f.over {
 		return errors.New("the snapshot was released")
 	}
+	if err := f.view.collect(); err != nil {
+		return err
+	}
 	from, to := bounds(space)
-	it, err := f.view.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
+	upper := f.view.between(from, to)
+	it, err := f.lower.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
 	if err != nil {
 		return err
 	}
 	f.open[it] = true
-	for valid := it.First(); valid; valid = it.Next() {
-		value, err := it.ValueAndErr()
-		more := false
-		if err == nil {
-			more, err = fn(it.Key(), value)
-		}
-		if f.over {
-			return err // Release closed the iterator
-		}
-		if !more || err != nil {
-			f.close(it)
-			return err
-		}
+	err = f.merge(it, upper, fn)
+	if !f.over { // else Release closed the iterator
+		delete(f.open, it)
+		_ = it.Close() // what it could say was said by Error
+		err = errors.Join(err, f.tree.broken())
 	}
-	err = it.Error()
-	f.close(it)
 	return err
 }
 
-func (f *frozen) close(it *pebble.Iterator) {
-	delete(f.open, it)
-	_ = it.Close() // what it could say was said by Error
+// merge calls fn for the rows of the tree and of the cache in the order of their keys, the cache's where both have one.
+func (f *frozen) merge(it *pebble.Iterator, upper []heldRow, fn func(key, value []byte) (bool, error)) error {
+	valid := it.First()
+	for valid || len(upper) > 0 {
+		side := 1
+		if valid {
+			side = -1
+			if len(upper) > 0 {
+				side = bytes.Compare(it.Key(), f.view.key(upper[0]))
+			}
+		}
+		more, err := true, error(nil)
+		if side < 0 {
+			var value []byte
+			if value, err = it.ValueAndErr(); err == nil {
+				more, err = fn(it.Key(), value)
+			}
+		} else if h := upper[0]; h.live {
+			more, err = fn(f.view.key(h), f.view.value(h))
+		}
+		if f.over || !more || err != nil {
+			return err
+		}
+		if side <= 0 {
+			valid = it.Next()
+		}
+		if side >= 0 {
+			upper = upper[1:]
+		}
+	}
+	return it.Error()
 }

@@ -19,21 +19,50 @@ type ledger struct {
 	store *store
 	s     statebackend.TableSpec
 	held  int64
-	epoch uint64 // counts the ends of addresses
-	n     int    // values, lists or map entries
-	ns    []byte // the selected namespace as it is in keys
-	key   []byte // scratch
-	fixed bool
+	epoch uint32 // counts the ends of addresses, from 1
+	name  uint16 // number among the owners of the cache, once owned
+	owned bool
+	fixed bool    // values have Fixed layout, and addresses in the cache
+	n     int     // values, lists or map entries
+	ns    []byte  // the selected namespace as it is in keys
+	key   []byte  // scratch
+	size  uintptr // of a value in the cache, for Fixed layout: a multiple of 8, at least 8
+	width int     // of the encoding of such a value
+	tail  int     // bytes that rows with values in place have behind the value at least
 }
 
 const stampBytes = 8
 
-func newLedger(s *store, spec *statebackend.TableSpec) ledger {
-	return ledger{store: s, s: *spec, epoch: 1, fixed: spec.Value.Layout == serde.Fixed}
+func newLedger(s *store, spec *statebackend.TableSpec) (ledger, error) {
+	l := ledger{store: s, s: *spec, epoch: 1, fixed: spec.Value.Layout == serde.Fixed}
+	if l.fixed {
+		l.size = max(8, roundUp(spec.Value.Size))
+		b, err := spec.Value.Append(nil, spec.Value.New())
+		if err != nil {
+			return l, l.wrap("open", err)
+		}
+		l.width = len(b)
+	}
+	return l, nil
+}
+
+// what is slot if rows of values hold Go values.
+func (l *ledger) what() uint8 {
+	if l.fixed {
+		return slot
+	}
+	return 0
 }
 
 func (l *ledger) spec() *statebackend.TableSpec { return &l.s }
-func (l *ledger) lapse()                        { l.epoch++ }
+func (l *ledger) lapse()                        { l.next() }
+
+// next ends all addresses.
+func (l *ledger) next() {
+	if l.epoch++; l.epoch == 0 {
+		l.epoch = 1
+	}
+}
 
 // Spec implements the tables' contracts.
 func (l *ledger) Spec() *statebackend.TableSpec { return &l.s }
@@ -46,13 +75,13 @@ func (l *ledger) MemoryBytes() int64 { return l.held }
 
 // SetNamespace implements the tables' contracts.
 func (l *ledger) SetNamespace(canonical []byte) {
-	l.epoch++
+	l.next()
 	l.ns = appendPart(l.ns[:0], l.s.Namespace, canonical)
 }
 
 // enter begins a method: it ends the addresses and makes room for n bytes.
 func (l *ledger) enter(n int) error {
-	l.epoch++
+	l.next()
 	return l.store.cache.trim(n)
 }
 
@@ -124,12 +153,8 @@ func (l *ledger) errLayout(what string) error {
 	return fmt.Errorf("state %q: %s of type %s: layout %v has none", l.s.Name, what, l.s.Value.Name, l.s.Value.Layout)
 }
 
-// encode gives the bytes that stand for the value at v: its memory in fixed layout, else its encoding. They are good
-// until the next call.
+// encode gives the encoding of the value at v. It is good until the next call.
 func (l *ledger) encode(v unsafe.Pointer) ([]byte, error) {
-	if l.fixed {
-		return bytesAt(v, l.s.Value.Size), nil
-	}
 	b, err := l.s.Value.Append(l.store.buf[:0], v)
 	if err != nil {
 		return nil, l.wrap("write", err)
@@ -140,23 +165,29 @@ func (l *ledger) encode(v unsafe.Pointer) ([]byte, error) {
 
 // decode makes the Go value at v of what encode gave.
 func (l *ledger) decode(b []byte, v unsafe.Pointer) error {
-	if l.fixed {
-		copy(bytesAt(v, l.s.Value.Size), b)
-		return nil
-	}
 	if _, err := l.s.Value.Read(b, v); err != nil {
 		return l.wrap("read", err)
 	}
 	return nil
 }
 
-// export gives the encoding of what encode gave. v is a value of the table's type to work with, buf memory.
-func (l *ledger) export(b []byte, v unsafe.Pointer, buf []byte) ([]byte, error) {
-	if !l.fixed {
-		return b, nil
+// bring gives what a row holds of the value at v: its memory in Fixed layout, else its encoding. It is good until the next
+// call.
+func (l *ledger) bring(v unsafe.Pointer) (b []byte, n int, err error) {
+	if l.fixed {
+		return bytesAt(v, l.s.Value.Size), int(l.size), nil
 	}
-	copy(bytesAt(v, l.s.Value.Size), b)
-	return l.s.Value.Append(buf[:0], v)
+	b, err = l.encode(v)
+	return b, len(b), err
+}
+
+// fetch makes the Go value at v of what a row holds.
+func (l *ledger) fetch(b []byte, v unsafe.Pointer) error {
+	if l.fixed {
+		copy(bytesAt(v, l.s.Value.Size), b)
+		return nil
+	}
+	return l.decode(b, v)
 }
 
 func bytesAt(p unsafe.Pointer, n uintptr) []byte { return unsafe.Slice((*byte)(p), n) }

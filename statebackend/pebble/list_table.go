@@ -50,13 +50,13 @@ func (t *listTable) find(i int, x *list) error {
 }
 
 func (t *listTable) readHead(x *list) error {
-	r, err := t.store.cache.get(&t.ledger, x.owner)
+	r, err := t.store.cache.get(&t.ledger, x.owner, 0)
 	if err != nil {
 		return err
 	}
 	x.listHead = listHead{}
-	if r.live {
-		b := r.value
+	if r.is(live) {
+		b := r.value()
 		x.first, x.last = binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
 		x.count = binary.LittleEndian.Uint64(b[16:])
 	}
@@ -65,25 +65,25 @@ func (t *listTable) readHead(x *list) error {
 
 // writeHead keeps the head of a list, or drops it if the list is empty.
 func (t *listTable) writeHead(x *list) error {
-	r, err := t.store.cache.get(&t.ledger, x.owner)
+	r, err := t.store.cache.get(&t.ledger, x.owner, 0)
 	if err != nil {
 		return err
 	}
 	t.moves++
 	if x.count == 0 {
-		if r.live {
+		if r.is(live) {
 			t.store.cache.drop(r)
 			t.n--
 		}
 		return nil
 	}
-	if !r.live {
+	if !r.is(live) {
 		t.n++
 	}
-	b, err := t.store.cache.put(r, listHeadBytes)
-	if err != nil {
+	if r, err = t.store.cache.put(r, listHeadBytes); err != nil {
 		return err
 	}
+	b := r.value()
 	binary.LittleEndian.PutUint64(b, x.first)
 	binary.LittleEndian.PutUint64(b[8:], x.last)
 	binary.LittleEndian.PutUint64(b[16:], x.count)
@@ -96,7 +96,7 @@ func (t *listTable) block(x *list, number uint64) (*row, error) {
 	b = append(b, x.owner[spaceBytes:]...)
 	b = binary.BigEndian.AppendUint64(b, number)
 	t.blockKey = b
-	return t.store.cache.get(&t.ledger, b)
+	return t.store.cache.get(&t.ledger, b, 0)
 }
 
 // Append implements statebackend.ListTable.
@@ -128,7 +128,7 @@ func (t *listTable) append(i int, v unsafe.Pointer, at int64) error {
 		x.first, x.last = 0, 0
 	}
 	r, err := t.block(&x, x.last)
-	if err == nil && len(r.value) > 0 && len(r.value)+len(b) > blockBytes {
+	if err == nil && r.vlen > 0 && int(r.vlen)+len(b) > blockBytes {
 		if err = t.forget(&x); err == nil {
 			x.last++
 			r, err = t.block(&x, x.last)
@@ -144,25 +144,18 @@ func (t *listTable) append(i int, v unsafe.Pointer, at int64) error {
 	return t.writeHead(&x)
 }
 
-// extend appends elements to a block.
-func (t *listTable) extend(r *row, b []byte) error {
-	was := len(r.value)
-	if cap(r.value) >= was+len(b) {
-		value, err := t.store.cache.put(r, was+len(b))
-		if err != nil {
+// extend appends elements to a block, with room for more.
+func (t *listTable) extend(r *row, b []byte) (err error) {
+	was := int(r.vlen)
+	if int(r.vcap) < was+len(b) {
+		if r, err = t.store.cache.put(r, max(was+len(b), min(2*was, blockBytes))); err != nil {
 			return err
 		}
-		copy(value[was:], b)
-		return nil
 	}
-	old := r.value
-	value, err := t.store.cache.put(r, max(was+len(b), min(2*was, blockBytes)))
-	if err != nil {
+	if r, err = t.store.cache.put(r, was+len(b)); err != nil {
 		return err
 	}
-	copy(value, old)
-	copy(value[was:], b)
-	r.value = value[:was+len(b)]
+	copy(r.value()[was:], b)
 	return nil
 }
 
@@ -178,7 +171,7 @@ func (t *listTable) forget(x *list) error {
 			return err
 		}
 		n := 0
-		for c := t.cursor(r.value); c.next(); n++ {
+		for c := t.cursor(r.value()); c.next(); n++ {
 			if !t.expired(c.at, now) {
 				return nil
 			}
@@ -265,11 +258,11 @@ func (t *listTable) read(x *list, number uint64, now int64) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		return r.value, nil
+		return r.value(), nil
 	}
-	before := bytes.Clone(r.value) // f may let the row be evicted, and what it sees is as of now
+	before := bytes.Clone(r.value()) // f may let the row be evicted, and what it sees is as of now
 	t.store.cache.touch(r)
-	for c := t.cursor(r.value); c.next(); {
+	for c := t.cursor(r.value()); c.next(); {
 		if !t.expired(c.at, now) {
 			binary.LittleEndian.PutUint64(c.start, uint64(now))
 		}
@@ -301,7 +294,7 @@ func (t *listTable) count(i int) (n int, err error) {
 		if err != nil {
 			return 0, err
 		}
-		for c := t.cursor(r.value); c.next(); {
+		for c := t.cursor(r.value()); c.next(); {
 			if !t.expired(c.at, now) {
 				n++
 			}
@@ -384,7 +377,7 @@ func (t *listTable) moveBlock(from *list, number uint64, to *list, as uint64) er
 	if err != nil {
 		return err
 	}
-	if err := t.store.cache.trim(len(r.value)); err != nil {
+	if err := t.store.cache.trim(int(r.vlen)); err != nil {
 		return err
 	}
 	if r, err = t.block(from, number); err != nil { // it may have been evicted
@@ -394,11 +387,10 @@ func (t *listTable) moveBlock(from *list, number uint64, to *list, as uint64) er
 	if err != nil {
 		return err
 	}
-	value, err := t.store.cache.put(target, len(r.value))
-	if err != nil {
+	if target, err = t.store.cache.put(target, int(r.vlen)); err != nil {
 		return err
 	}
-	copy(value, r.value)
+	copy(target.value(), r.value())
 	t.store.cache.drop(r)
 	return nil
 }
@@ -423,17 +415,17 @@ func (t *listTable) Range(f func(e *statebackend.Entry) bool) error {
 // rows implements keeper.
 func (t *listTable) rows(f *frozen) iter.Seq2[*statebackend.Row, error] {
 	l := t.constant()
-	return f.rows(&l, t.blocks, func(key, value []byte, w *writer) (bool, error) {
+	return f.rows(&l, t.blocks, func(key, value []byte, w *writer) bool {
 		l.parse(key, &w.Row)
 		for c := l.cursor(value); c.next(); {
 			if l.expired(c.at, f.now) {
 				continue
 			}
 			w.At = c.at
-			if more, err := w.emit(c.value); !more || err != nil {
-				return false, err
+			if !w.emit(c.value) {
+				return false
 			}
 		}
-		return true, nil
+		return true
 	})
 }

@@ -26,7 +26,7 @@ func (t *mapTable) Slot(i int, k unsafe.Pointer) (slot unsafe.Pointer, fresh boo
 		return nil, false, err
 	}
 	r.lent = t.epoch
-	return unsafe.Pointer(&r.value[0]), fresh, nil
+	return r.address(), fresh, nil
 }
 
 // clearExpired removes the entry of map key k if it has expired, so that a slot for it is fresh.
@@ -36,7 +36,7 @@ func (t *mapTable) clearExpired(i int, k unsafe.Pointer, now int64) error {
 		return err
 	}
 	r, err := t.entry(owner, number)
-	if err != nil || !t.expired(readTail(r.value).at, now) {
+	if err != nil || !t.expired(readTail(r.value()).at, now) {
 		return err
 	}
 	return t.drop(owner, number)
@@ -53,18 +53,18 @@ func (t *mapTable) Load(i int, k, v unsafe.Pointer) (bool, error) {
 
 // show copies an entry to k and v, either of which may be nil, and does what a read does; false if it has expired.
 func (t *mapTable) show(r *row, owner []byte, number uint64, k, v unsafe.Pointer) (bool, error) {
-	l, now := readTail(r.value), t.now()
+	l, now := readTail(r.value()), t.now()
 	gone := t.expired(l.at, now)
 	if gone && !t.s.TTL.ReturnExpired {
 		return false, t.drop(owner, number)
 	}
 	if k != nil {
-		if err := t.s.MapKey.Decode(mapKey(r.value, &l), k); err != nil {
+		if err := t.s.MapKey.Decode(mapKey(r.value(), &l), k); err != nil {
 			return false, t.wrap("read", err)
 		}
 	}
 	if v != nil {
-		if err := t.decode(r.value[:l.value], v); err != nil {
+		if err := t.fetch(mapValue(r.value(), &l), v); err != nil {
 			return false, err
 		}
 	}
@@ -74,7 +74,7 @@ func (t *mapTable) show(r *row, owner []byte, number uint64, k, v unsafe.Pointer
 	if t.s.TTL != nil && t.s.TTL.OnRead {
 		l.at = now
 		t.store.cache.touch(r)
-		l.write(r.value)
+		l.write(r.value())
 	}
 	return true, nil
 }
@@ -86,13 +86,9 @@ func (t *mapTable) Save(i int, k, v unsafe.Pointer) error { return t.save(i, k, 
 func (t *mapTable) adopt(k, v unsafe.Pointer, at int64) error { return t.save(0, k, v, at) }
 
 func (t *mapTable) save(i int, k, v unsafe.Pointer, at int64) error {
-	b, err := t.encode(v)
+	b, n, err := t.bring(v)
 	if err != nil {
 		return err
-	}
-	n := len(b)
-	if t.fixed {
-		n = int(t.size)
 	}
 	if err := t.enter(n); err != nil {
 		return err
@@ -101,14 +97,14 @@ func (t *mapTable) save(i int, k, v unsafe.Pointer, at int64) error {
 	if err != nil {
 		return err
 	}
-	copy(r.value[:n], b)
+	copy(r.value()[:n], b)
 	return nil
 }
 
 // Has implements statebackend.MapTable.
 func (t *mapTable) Has(i int, k unsafe.Pointer) (bool, error) {
 	r, _, _, err := t.find(i, k)
-	return r != nil && err == nil && !t.expired(readTail(r.value).at, t.now()), err
+	return r != nil && err == nil && !t.expired(readTail(r.value()).at, t.now()), err
 }
 
 // Remove implements statebackend.MapTable.
@@ -117,7 +113,7 @@ func (t *mapTable) Remove(i int, k unsafe.Pointer) (bool, error) {
 	if r == nil || err != nil {
 		return false, err
 	}
-	alive := !t.expired(readTail(r.value).at, t.now())
+	alive := !t.expired(readTail(r.value()).at, t.now())
 	if err := t.drop(owner, number); err != nil {
 		return false, err
 	}
@@ -182,7 +178,7 @@ func (t *mapTable) Each(i int, k, v unsafe.Pointer, f func() bool) error {
 			if err != nil {
 				return err
 			}
-			w.at = readTail(r.value).next
+			w.at = readTail(r.value()).next
 		}
 		if w.at == 0 {
 			return nil
@@ -210,7 +206,7 @@ func (t *mapTable) Range(f func(e *statebackend.Entry) bool) error {
 			return true
 		}
 		t.owner(key, e)
-		e.At, e.MapKey, e.bytes = l.at, mapKey(value, &l), value[:l.value]
+		e.At, e.MapKey, e.bytes = l.at, mapKey(value, &l), mapValue(value, &l)
 		return f(&e.Entry)
 	})
 }
@@ -218,13 +214,13 @@ func (t *mapTable) Range(f func(e *statebackend.Entry) bool) error {
 // rows implements keeper.
 func (t *mapTable) rows(f *frozen) iter.Seq2[*statebackend.Row, error] {
 	l := t.constant()
-	return f.rows(&l, t.entries, func(key, value []byte, w *writer) (bool, error) {
+	return f.rows(&l, t.entries, func(key, value []byte, w *writer) bool {
 		end := readTail(value)
 		if w.At = end.at; l.expired(w.At, f.now) {
-			return true, nil
+			return true
 		}
 		l.parse(key, &w.Row)
 		w.MapKey = mapKey(value, &end)
-		return w.emit(value[:end.value])
+		return w.emit(mapValue(value, &end))
 	})
 }

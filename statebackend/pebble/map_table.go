@@ -11,13 +11,12 @@ import (
 
 // mapTable is a table with a map per key. Each entry has a number, in the order of insertion and never used again. There
 // are three kinds of rows: heads know the first and last number and the count of a map, the index knows the number of a
-// map key, and entries are {value, in fixed layout a multiple of 8 bytes}{map key}{tail}. The tail chains the entries of a
+// map key, and entries are {value}{map key}{tail}. The tail chains the entries of a
 // map, so that an iteration meets whatever is added and removed meanwhile.
 type mapTable struct {
 	ledger
 	heads, index, entries uint16
-	size                  uintptr // of a value of fixed layout
-	last                  uint64  // the highest number that was given out
+	last                  uint64 // the highest number that was given out
 	scratch               serde.KeyScratch
 	walks                 []walk
 	rowKey                []byte
@@ -37,27 +36,26 @@ type mapHead struct{ first, last, count uint64 }
 type tail struct {
 	prev, next uint64
 	at         int64
-	value, key uint32 // lengths
+	key        uint32 // length
 }
 
 const (
 	mapHeadBytes = 24
-	tailBytes    = 32
+	tailBytes    = 28
 	numberBytes  = 8
 )
 
 func newMapTable(l ledger) *mapTable {
 	s := l.store
-	return &mapTable{
-		ledger: l, heads: s.space(), index: s.space(), entries: s.space(), size: max(8, roundUp(l.s.Value.Size)),
-	}
+	l.tail = tailBytes
+	return &mapTable{ledger: l, heads: s.space(), index: s.space(), entries: s.space()}
 }
 
 func readTail(row []byte) (t tail) {
 	b := row[len(row)-tailBytes:]
 	t.prev, t.next = binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
 	t.at = int64(binary.LittleEndian.Uint64(b[16:]))
-	t.value, t.key = binary.LittleEndian.Uint32(b[24:]), binary.LittleEndian.Uint32(b[28:])
+	t.key = binary.LittleEndian.Uint32(b[24:])
 	return t
 }
 
@@ -66,8 +64,7 @@ func (t *tail) write(row []byte) {
 	binary.LittleEndian.PutUint64(b, t.prev)
 	binary.LittleEndian.PutUint64(b[8:], t.next)
 	binary.LittleEndian.PutUint64(b[16:], uint64(t.at))
-	binary.LittleEndian.PutUint32(b[24:], t.value)
-	binary.LittleEndian.PutUint32(b[28:], t.key)
+	binary.LittleEndian.PutUint32(b[24:], t.key)
 }
 
 // mapKey gives the map key of an entry's row.
@@ -76,35 +73,38 @@ func mapKey(row []byte, t *tail) []byte {
 	return row[end-int(t.key) : end : end]
 }
 
-// owner gives the key of the head of the map of key i, in memory of its own.
+// mapValue gives the value of an entry's row.
+func mapValue(row []byte, t *tail) []byte { return row[:len(row)-tailBytes-int(t.key)] }
+
+// ownerOf gives the key of the head of the map of key i, in memory of its own.
 func (t *mapTable) ownerOf(i int) []byte { return slices.Clone(t.compose(t.heads, i)) }
 
 func (t *mapTable) head(owner []byte) (h mapHead, err error) {
-	r, err := t.store.cache.get(&t.ledger, owner)
-	if err != nil || !r.live {
+	r, err := t.store.cache.get(&t.ledger, owner, 0)
+	if err != nil || !r.is(live) {
 		return h, err
 	}
-	b := r.value
+	b := r.value()
 	h.first, h.last = binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
 	h.count = binary.LittleEndian.Uint64(b[16:])
 	return h, nil
 }
 
 func (t *mapTable) setHead(owner []byte, h mapHead) error {
-	r, err := t.store.cache.get(&t.ledger, owner)
+	r, err := t.store.cache.get(&t.ledger, owner, 0)
 	if err != nil {
 		return err
 	}
 	if h.count == 0 {
-		if r.live {
+		if r.is(live) {
 			t.store.cache.drop(r)
 		}
 		return nil
 	}
-	b, err := t.store.cache.put(r, mapHeadBytes)
-	if err != nil {
+	if r, err = t.store.cache.put(r, mapHeadBytes); err != nil {
 		return err
 	}
+	b := r.value()
 	binary.LittleEndian.PutUint64(b, h.first)
 	binary.LittleEndian.PutUint64(b[8:], h.last)
 	binary.LittleEndian.PutUint64(b[16:], h.count)
@@ -127,8 +127,8 @@ func (t *mapTable) numbered(owner []byte, number uint64) []byte {
 
 // entry gives the row of a number that is in use.
 func (t *mapTable) entry(owner []byte, number uint64) (*row, error) {
-	r, err := t.store.cache.get(&t.ledger, t.numbered(owner, number))
-	if err == nil && !r.live {
+	r, err := t.store.cache.get(&t.ledger, t.numbered(owner, number), t.what())
+	if err == nil && !r.is(live) {
 		err = t.wrap("read", errors.New("an entry of a map is lost"))
 	}
 	return r, err
@@ -150,11 +150,11 @@ func (t *mapTable) number(i int, k unsafe.Pointer) (number uint64, owner []byte,
 		return 0, nil, err
 	}
 	owner = t.compose(t.heads, i)
-	r, err := t.store.cache.get(&t.ledger, t.part(t.index, owner, key))
-	if err != nil || !r.live {
+	r, err := t.store.cache.get(&t.ledger, t.part(t.index, owner, key), 0)
+	if err != nil || !r.is(live) {
 		return 0, owner, err
 	}
-	return binary.LittleEndian.Uint64(r.value), owner, nil
+	return binary.LittleEndian.Uint64(r.value()), owner, nil
 }
 
 // find gives the row of map key k in the map of key i; nil if there is none. The owner is good until the next call.
@@ -183,21 +183,20 @@ func (t *mapTable) write(i int, k unsafe.Pointer, n int, at int64) (r *row, fres
 	if r, err = t.entry(owner, number); err != nil {
 		return nil, false, err
 	}
-	old := readTail(r.value)
-	if int(old.value) == n {
+	old := readTail(r.value())
+	if len(mapValue(r.value(), &old)) == n {
 		t.store.cache.touch(r)
 		old.at = at
-		old.write(r.value)
+		old.write(r.value())
 		return r, false, nil
 	}
-	key := slices.Clone(mapKey(r.value, &old))
-	value, err := t.store.cache.put(r, n+len(key)+tailBytes)
-	if err != nil {
+	key := slices.Clone(mapKey(r.value(), &old))
+	if r, err = t.store.cache.put(r, n+len(key)+tailBytes); err != nil {
 		return nil, false, err
 	}
-	copy(value[n:], key)
-	old.at, old.value = at, uint32(n)
-	old.write(value)
+	copy(r.value()[n:], key)
+	old.at = at
+	old.write(r.value())
 	return r, false, nil
 }
 
@@ -213,26 +212,26 @@ func (t *mapTable) insert(owner []byte, k unsafe.Pointer, n int, at int64) (*row
 	}
 	t.last++
 	number := t.last
-	r, err := t.store.cache.fresh(&t.ledger, t.numbered(owner, number))
+	size := n + len(key) + tailBytes
+	r, err := t.store.cache.fresh(&t.ledger, t.numbered(owner, number), t.what(), size)
+	if err == nil {
+		r, err = t.store.cache.put(r, size)
+	}
 	if err != nil {
 		return nil, err
 	}
-	value, err := t.store.cache.put(r, n+len(key)+tailBytes)
-	if err != nil {
-		return nil, err
-	}
+	value := r.value()
 	clear(value)
 	copy(value[n:], key)
-	(&tail{prev: h.last, at: at, value: uint32(n), key: uint32(len(key))}).write(value)
-	ix, err := t.store.cache.get(&t.ledger, t.part(t.index, owner, key))
+	(&tail{prev: h.last, at: at, key: uint32(len(key))}).write(value)
+	ix, err := t.store.cache.get(&t.ledger, t.part(t.index, owner, key), 0)
+	if err == nil {
+		ix, err = t.store.cache.put(ix, numberBytes)
+	}
 	if err != nil {
 		return nil, err
 	}
-	b, err := t.store.cache.put(ix, numberBytes)
-	if err != nil {
-		return nil, err
-	}
-	binary.LittleEndian.PutUint64(b, number)
+	binary.LittleEndian.PutUint64(ix.value(), number)
 	if h.last != 0 {
 		if err := t.relink(owner, h.last, func(l *tail) { l.next = number }); err != nil {
 			return nil, err
@@ -257,10 +256,10 @@ func (t *mapTable) relink(owner []byte, number uint64, change func(*tail)) error
 	if err != nil {
 		return err
 	}
-	l := readTail(r.value)
+	l := readTail(r.value())
 	change(&l)
 	t.store.cache.touch(r)
-	l.write(r.value)
+	l.write(r.value())
 	return nil
 }
 
@@ -303,8 +302,8 @@ func (t *mapTable) dropRows(owner []byte, number uint64) (tail, error) {
 	if err != nil {
 		return tail{}, err
 	}
-	l := readTail(r.value)
-	ix, err := t.store.cache.get(&t.ledger, t.part(t.index, owner, mapKey(r.value, &l)))
+	l := readTail(r.value())
+	ix, err := t.store.cache.get(&t.ledger, t.part(t.index, owner, mapKey(r.value(), &l)), 0)
 	if err != nil {
 		return l, err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -30,9 +31,14 @@ type tree struct {
 	folder string
 	memory statebackend.Budget
 
+	copies atomic.Int64 // bytes that snapshots have copied
+
 	mu    sync.Mutex
 	users int
 }
+
+// broken is the error of a write in the background.
+func (t *tree) broken() error { return nil }
 
 func openTree(folder string, o *statebackend.Options) (*tree, error) {
 	t := &tree{memory: o.Memory, users: 1}

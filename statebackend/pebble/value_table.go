@@ -9,20 +9,18 @@ import (
 	"github.com/flott-dev/flott/statebackend"
 )
 
-// valueTable is a table with one value per key. A row is {value}{with a TTL: time of the last write}, the value of fixed
-// layout taking a multiple of 8 bytes, at least 8.
+// valueTable is a table with one value per key. A row is {value}{with a TTL: time of the last write}.
 type valueTable struct {
 	ledger
 	space uint16
-	size  uintptr // of a value of fixed layout
-	stamp int     // bytes of the time
+	stamp int // bytes of the time
 	ahead statebackend.Lookahead
 }
 
 func newValueTable(l ledger) *valueTable {
-	t := &valueTable{ledger: l, space: l.store.space(), size: max(8, roundUp(l.s.Value.Size))}
+	t := &valueTable{ledger: l, space: l.store.space()}
 	if l.s.TTL != nil {
-		t.stamp = stampBytes
+		t.stamp, t.tail = stampBytes, stampBytes
 	}
 	return t
 }
@@ -31,7 +29,7 @@ func newValueTable(l ledger) *valueTable {
 func (t *valueTable) Lookahead() *statebackend.Lookahead { return &t.ahead }
 
 func (t *valueTable) row(i int) (*row, error) {
-	return t.store.cache.get(&t.ledger, t.compose(t.space, i))
+	return t.store.cache.get(&t.ledger, t.compose(t.space, i), t.what())
 }
 
 // at is the time of a live row.
@@ -62,22 +60,22 @@ func (t *valueTable) Slots(from, to int, out []unsafe.Pointer, fresh []bool) err
 		if err != nil {
 			return err
 		}
-		isFresh := !r.live
+		isFresh := !r.is(live)
 		if isFresh {
-			if _, err := t.store.cache.put(r, int(t.size)+t.stamp); err != nil {
+			if r, err = t.store.cache.put(r, int(t.size)+t.stamp); err != nil {
 				return err
 			}
 			t.n++
 		} else {
 			t.store.cache.touch(r)
-			isFresh = t.stamp != 0 && t.expired(t.at(r.value), now) && !t.s.TTL.ReturnExpired
+			isFresh = t.stamp != 0 && t.expired(t.at(r.value()), now) && !t.s.TTL.ReturnExpired
 		}
 		if isFresh {
-			clear(r.value)
+			clear(r.value())
 		}
-		t.setAt(r.value, now)
+		t.setAt(r.value(), now)
 		r.lent = t.epoch
-		out[i-from], fresh[i-from] = unsafe.Pointer(&r.value[0]), isFresh
+		out[i-from], fresh[i-from] = r.address(), isFresh
 	}
 	return nil
 }
@@ -95,19 +93,20 @@ func (t *valueTable) Find(i int) unsafe.Pointer {
 	if r, _ = t.read(r); r == nil {
 		return nil
 	}
-	return unsafe.Pointer(&r.value[0])
+	r.lent = t.epoch
+	return r.address()
 }
 
 // read gives the row if it has a value to be read, stamping it if reads do; gone says that it must be removed after use.
 func (t *valueTable) read(r *row) (_ *row, gone bool) {
-	if !r.live || t.stamp == 0 {
-		if !r.live {
+	if !r.is(live) || t.stamp == 0 {
+		if !r.is(live) {
 			r = nil
 		}
 		return r, false
 	}
 	now := t.now()
-	if t.expired(t.at(r.value), now) {
+	if t.expired(t.at(r.value()), now) {
 		if t.s.TTL.ReturnExpired {
 			return r, true
 		}
@@ -116,13 +115,13 @@ func (t *valueTable) read(r *row) (_ *row, gone bool) {
 	}
 	if t.s.TTL.OnRead {
 		t.store.cache.touch(r)
-		t.setAt(r.value, now)
+		t.setAt(r.value(), now)
 	}
 	return r, false
 }
 
 func (t *valueTable) discard(r *row) {
-	if r.live {
+	if r.is(live) {
 		t.store.cache.drop(r)
 		t.n--
 	}
@@ -141,7 +140,8 @@ func (t *valueTable) Load(i int, v unsafe.Pointer) (bool, error) {
 	if r == nil {
 		return false, nil
 	}
-	err = t.decode(r.value[:len(r.value)-t.stamp], v)
+	value := r.value()
+	err = t.fetch(value[:len(value)-t.stamp], v)
 	if gone {
 		t.discard(r)
 	}
@@ -155,26 +155,22 @@ func (t *valueTable) Save(i int, v unsafe.Pointer) error { return t.adoptAt(i, v
 func (t *valueTable) adopt(_, v unsafe.Pointer, at int64) error { return t.adoptAt(0, v, at) }
 
 func (t *valueTable) adoptAt(i int, v unsafe.Pointer, at int64) error {
-	b, err := t.encode(v)
+	b, n, err := t.bring(v)
 	if err != nil {
 		return err
 	}
-	if err := t.enter(len(b)); err != nil {
+	if err := t.enter(n); err != nil {
 		return err
 	}
 	r, err := t.row(i)
 	if err != nil {
 		return err
 	}
-	size := len(b)
-	if t.fixed {
-		size = int(t.size)
-	}
-	was := r.live
-	value, err := t.store.cache.put(r, size+t.stamp)
-	if err != nil {
+	was := r.is(live)
+	if r, err = t.store.cache.put(r, n+t.stamp); err != nil {
 		return err
 	}
+	value := r.value()
 	if !was {
 		t.n++
 		clear(value)
@@ -191,7 +187,7 @@ func (t *valueTable) Has(i int) bool {
 		t.store.fail(err)
 		return false
 	}
-	return r.live && !t.expired(t.at(r.value), t.now())
+	return r.is(live) && !t.expired(t.at(r.value()), t.now())
 }
 
 func (t *valueTable) enterRow(i int) (*row, error) {
@@ -226,9 +222,9 @@ func (t *valueTable) Range(f func(e *statebackend.Entry) bool) error {
 func (t *valueTable) rows(f *frozen) iter.Seq2[*statebackend.Row, error] {
 	l := t.constant()
 	stamp, at := t.stamp, t.at
-	return f.rows(&l, t.space, func(key, value []byte, w *writer) (bool, error) {
+	return f.rows(&l, t.space, func(key, value []byte, w *writer) bool {
 		if w.At = at(value); l.expired(w.At, f.now) {
-			return true, nil
+			return true
 		}
 		l.parse(key, &w.Row)
 		return w.emit(value[:len(value)-stamp])
