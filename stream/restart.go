@@ -42,3 +42,22 @@ func (e *Env) SetRestartStrategy(r RestartStrategy) *Env {
 func WithRestartStrategy(r RestartStrategy) Option {
 	return func(s *env.Settings) { s.Restart = r.open }
 }
+
+// FailoverStrategy says what of a job is restarted after a failure.
+type FailoverStrategy uint8
+
+// The failover strategies.
+const (
+	// FailoverRegion restarts the part of the job that the failure belongs to: all operators that are connected, by streams or
+	// by a loop, to the one that failed. Pipelines beside it go on. The default.
+	FailoverRegion FailoverStrategy = iota
+	// FailoverFull restarts all tasks.
+	FailoverFull
+)
+
+// SetFailoverStrategy sets what is restarted after a failure; the default is FailoverRegion. Whether and when says the
+// RestartStrategy, one for the whole job: the failures of all its parts count together.
+func (e *Env) SetFailoverStrategy(f FailoverStrategy) *Env {
+	e.e.Settings.FullRestart = f == FailoverFull
+	return e
+}

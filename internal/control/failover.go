@@ -19,7 +19,8 @@ type Failover struct {
 	stopped bool  // a savepoint that stops the job is complete
 	ending  error // nothing is started any more, because of this
 	failed  bool  // the job has failed for good
-	stuck   bool  // err can't be made worse
+	stuck   bool  // user code is, which err tells
+	tries   int   // how often the strategy has restarted anything
 	err     error // the job's, once it is over
 	actions []FailoverAction
 }
@@ -36,6 +37,7 @@ type regionPhase uint8
 const (
 	regionStarting regionPhase = iota // the attempt is being restored and deployed
 	regionRunning
+	regionClosing // all tasks have finished, what they had started ends
 	regionFailing // the attempt has failed and is about to end; another one follows
 	regionWaiting // for the time of the next attempt
 	regionOver    // no other attempt follows
@@ -110,6 +112,14 @@ func (f *Failover) Deployed(region, attempt int) {
 	}
 }
 
+// Finished takes the word that all tasks of an attempt have finished. What is left of it can fail, but nothing that is nobody's
+// failure concerns it any more.
+func (f *Failover) Finished(region, attempt int) {
+	if r := f.present(region, attempt); r != nil && (r.phase == regionStarting || r.phase == regionRunning) {
+		r.phase = regionClosing
+	}
+}
+
 // Failed takes the first failure of an attempt, at now (ms). Its consequences may be told as well.
 func (f *Failover) Failed(now int64, region, attempt int, err error) []FailoverAction {
 	f.begin()
@@ -157,6 +167,7 @@ func (f *Failover) decide(now int64, err error) (due int64, again bool) {
 		f.end(err)
 		return 0, false
 	}
+	f.tries++
 	// Rounded up: a strategy's delay is the least.
 	return now + int64((delay+time.Millisecond-1)/time.Millisecond), true
 }
@@ -170,6 +181,8 @@ func (f *Failover) failAll(now int64, err error) {
 		switch r := &f.regions[i]; {
 		case r.phase == regionStarting || r.phase == regionRunning:
 			f.fail(i, due, err)
+		case r.phase == regionClosing && f.stopped:
+			r.phase, r.due, r.cause = regionFailing, due, err
 		case r.phase == regionOver && f.stopped:
 			r.phase, r.due, r.cause = regionWaiting, due, err
 		}
@@ -244,7 +257,7 @@ func (f *Failover) end(err error) {
 	f.ending = err
 	for i := range f.regions {
 		switch r := &f.regions[i]; r.phase {
-		case regionStarting, regionRunning, regionFailing:
+		case regionStarting, regionRunning, regionClosing, regionFailing:
 			f.do(StopRegion{Region: i, Err: err})
 		case regionWaiting:
 			r.phase = regionOver
@@ -314,6 +327,9 @@ func (f *Failover) Phase() JobPhase {
 
 // Failing reports whether the job ends because it has failed for good.
 func (f *Failover) Failing() bool { return f.failed }
+
+// Restarts counts the failures that a restart has followed, or follows.
+func (f *Failover) Restarts() int { return f.tries }
 
 // Err is why the job is over; nil if it has finished.
 func (f *Failover) Err() error {

@@ -34,7 +34,7 @@ func written(actions []FailoverAction) string {
 	return strings.Join(out, ", ")
 }
 
-// do does one step: "deploy 0.1", "fail 0.1", "failall", "over 0.1", "bad 0.1" (over with an error), "stuck 0.1", "stopped",
+// do does one step: "deploy 0.1", "finish 0.1", "fail 0.1", "failall", "over 0.1", "bad 0.1" (over with an error), "stuck 0.1", "stopped",
 // "cancel", "at 1000".
 func (r *failoverRig) do(t *testing.T, step string) string {
 	t.Helper()
@@ -51,6 +51,8 @@ func (r *failoverRig) do(t *testing.T, step string) string {
 		return written(r.Start())
 	case "deploy":
 		r.Deployed(region, attempt)
+	case "finish":
+		r.Finished(region, attempt)
 	case "fail":
 		return written(r.Failed(r.now, region, attempt, err))
 	case "failall":
@@ -138,6 +140,20 @@ func TestFailoverRestartsWhatHasFailed(t *testing.T) {
 			bad 1.0 -> start 1.1; restarting
 			over 0.1 -> ; restarting
 			over 1.1 -> ; over`, ""},
+		{"one that has finished is not restarted for it, nor stopped before its end", second, 2, `
+			begin -> start 0.0, start 1.0; starting
+			deploy 0.0 -> ; starting
+			finish 0.0 -> ; starting
+			finish 1.0 -> ; running
+			failall -> ; running
+			over 0.0 -> ; running
+			bad 1.0 -> ; restarting
+			at 1000 -> start 1.1; restarting
+			finish 1.0 -> ; restarting
+			failall -> stop 1; restarting
+			bad 1.1 -> ; restarting
+			at 2000 -> start 1.2; restarting
+			over 1.2 -> ; over`, ""},
 		{"news of former attempts is none", second, 1, `
 			begin -> start 0.0; starting
 			fail 0.0 -> stop 0; restarting
@@ -162,6 +178,16 @@ func TestFailoverRestartsWhatHasFailed(t *testing.T) {
 			bad 1.1 -> ; restarting
 			at 9000 -> start 1.2; restarting
 			over 1.2 -> ; running
+			over 0.1 -> ; over`, ""},
+		{"also of a region that is about to end", second, 2, `
+			begin -> start 0.0, start 1.0; starting
+			stopped -> ; starting
+			finish 0.0 -> ; starting
+			fail 1.0 -> stop 1; restarting
+			bad 1.0 -> ; restarting
+			at 1000 -> start 1.1; restarting
+			over 0.0 -> start 0.1; restarting
+			over 1.1 -> ; restarting
 			over 0.1 -> ; over`, ""},
 		{"also one that is told at the end", second, 2, `
 			begin -> start 0.0, start 1.0; starting
@@ -212,6 +238,9 @@ func TestFailoverRestartsWhatHasFailed(t *testing.T) {
 		}
 		if r.Phase() != JobOver {
 			continue
+		}
+		if d, ok := c.restart.(*FixedDelay); ok && r.Restarts() != min(d.failures, d.Attempts) {
+			t.Errorf("%s: %d restarts", c.name, r.Restarts())
 		}
 		if got := fmt.Sprint(r.Err()); got != c.err && (c.err != "" || r.Err() != nil) {
 			t.Errorf("%s: ended with %q, want %q", c.name, got, c.err)

@@ -35,6 +35,7 @@ type Settings struct {
 	LatencyGranularity LatencyGranularity
 	Chaining           bool    // default true
 	Restart            Restart // nil: no restart
+	FullRestart        bool    // a failure restarts all tasks, not only those of its failover region
 	Memory             int64   // bytes; 0: 60 % of what the process may use
 	RequireUIDs        bool    // every operator needs a UID or a hash
 	Backend            statebackend.Backend
@@ -187,11 +188,11 @@ func (e *Env) job(jg *plan.JobGraph, name string) *taskmanager.Job {
 	}
 }
 
-func (e *Env) restart() control.Restart {
+func (e *Env) restart() jobmanager.Restarts {
 	if e.Settings.Restart != nil {
-		return e.Settings.Restart()
+		return jobmanager.Restarts{Strategy: e.Settings.Restart(), Full: e.Settings.FullRestart}
 	}
-	return control.NoRestart{}
+	return jobmanager.Restarts{Strategy: control.NoRestart{}}
 }
 
 func (e *Env) backend() statebackend.Backend {

@@ -32,16 +32,12 @@ type OperatorMetrics struct {
 	User map[string][]any
 }
 
-// Metrics reads the counters of the running attempt.
+// Metrics reads the counters of the present attempts.
 func (x *Execution) Metrics() []OperatorMetrics {
-	a := x.Attempt()
-	if a == nil {
-		return nil
-	}
 	index := map[string]int{}
 	var out []OperatorMetrics
-	now := x.Duration()
-	for _, s := range a.Tasks {
+	for _, s := range x.Tasks() {
+		age := x.Age(s)
 		for i, n := range s.Vertex.Nodes {
 			key := n.ID.String()
 			at, ok := index[key]
@@ -64,7 +60,7 @@ func (x *Execution) Metrics() []OperatorMetrics {
 			idle, back := time.Duration(s.Times.Idle.Load()), time.Duration(s.Times.Backpressured.Load())
 			m.Idle += idle
 			m.Backpressured += back
-			m.Busy += max(0, now-idle-back)
+			m.Busy += max(0, age-idle-back)
 			for name, metric := range s.Hosts[i].Metrics() {
 				m.User[name] = append(m.User[name], metric.Read())
 			}
@@ -75,12 +71,12 @@ func (x *Execution) Metrics() []OperatorMetrics {
 
 // Accumulators merges the accumulators of all subtasks by name.
 func (x *Execution) Accumulators() (map[string]any, error) {
-	a := x.Attempt()
-	if a == nil {
+	tasks := x.Tasks()
+	if tasks == nil {
 		return nil, nil
 	}
 	merged := map[string]process.AccumulatorValue{}
-	for _, s := range a.Tasks {
+	for _, s := range tasks {
 		for _, h := range s.Hosts {
 			for name, v := range h.Accumulators() {
 				if have, ok := merged[name]; ok {

@@ -30,8 +30,13 @@ type reactor struct {
 
 	id       string // the operator's
 	restored []byte
-	holding  bool // what is sent waits for the trigger of a checkpoint
-	held     []heldEvent
+	held     []hold // what is sent waits for the triggers of checkpoints
+}
+
+// hold is what waits since the state for a checkpoint was taken.
+type hold struct {
+	checkpoint int64
+	events     []heldEvent
 }
 
 // heldEvent is something that waits to be sent.
@@ -40,9 +45,9 @@ type heldEvent struct {
 	event   []byte
 }
 
-func newReactive(ctx context.Context, g *plan.JobGraph, fail func(error)) (*reactive, error) {
+func newReactive(ctx context.Context, vertices []*plan.ExecutionVertex, fail func(error)) (*reactive, error) {
 	cs := &reactive{byNode: map[[2]int]*reactor{}, fail: fail}
-	for _, v := range g.Vertices {
+	for _, v := range vertices {
 		for _, n := range v.Nodes {
 			if n.Node.NewCoordinator == nil {
 				continue
@@ -98,13 +103,18 @@ func (c *reactor) Parallelism() int { return c.parallelism }
 
 // Send implements operator.CoordinatorContext.
 func (c *reactor) Send(subtask int, event []byte) {
-	if c.holding {
-		c.held = append(c.held, heldEvent{subtask, event})
+	e := heldEvent{subtask, event}
+	if n := len(c.held); n > 0 {
+		c.held[n-1].events = append(c.held[n-1].events, e)
 		return
 	}
+	c.deliver(e)
+}
+
+func (c *reactor) deliver(e heldEvent) {
 	for _, s := range c.attempt.Tasks {
-		if s.Vertex.Index == c.vertex && s.Index == subtask {
-			s.Event(c.node, event)
+		if s.Vertex.Index == c.vertex && s.Index == e.subtask {
+			s.Event(c.node, e.event)
 		}
 	}
 }

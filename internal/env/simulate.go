@@ -28,8 +28,8 @@ func (e *Env) Simulate(ctx context.Context, name string, seed uint64) (trace str
 	if e.Settings.Checkpoints.Enabled {
 		return e.rehearse(ctx, jg, name, seed)
 	}
-	r := rehearsal{}
-	coords, err := newReactive(ctx, jg, r.fail)
+	r, job := rehearsal{}, e.job(jg, name)
+	coords, err := newReactive(ctx, job.Graph.Vertices, r.fail)
 	if err != nil {
 		return "", fmt.Errorf("simulate job %q: %w", name, err)
 	}
@@ -38,7 +38,7 @@ func (e *Env) Simulate(ctx context.Context, name string, seed uint64) (trace str
 	opt := taskmanager.Options{
 		Threads: sim, Clock: c, Memory: e.memory(), Backend: e.backend(), Isolated: e.Settings.Isolated, NoGoroutines: true,
 	}
-	r.attempt, err = taskmanager.Deploy(ctx, e.job(jg, name), 0, opt, coords.fromSubtask, func(t taskmanager.Ended) { r.fail(t.Err) })
+	r.attempt, err = taskmanager.Deploy(ctx, job, 0, opt, coords.fromSubtask, func(t taskmanager.Ended) { r.fail(t.Err) })
 	if err != nil {
 		return "", fmt.Errorf("simulate job %q: %w", name, err)
 	}
@@ -59,10 +59,10 @@ func (e *Env) rehearse(ctx context.Context, jg *plan.JobGraph, name string, seed
 	defer keeping.release()
 	sim := host.NewSimulation(seed, clock.NewManual(0))
 	r := jobmanager.Rehearsal{
-		ID: "simulated", Job: e.job(jg, name), Restart: e.restart(), Snapshots: *keeping.opt,
+		ID: "simulated", Job: e.job(jg, name), Restarts: e.restart(), Snapshots: *keeping.opt,
 		Options: taskmanager.Options{Memory: e.memory(), Backend: e.backend(), Isolated: e.Settings.Isolated},
-		Coordinators: func(fail func(error)) (jobmanager.RehearsedCoordinators, error) {
-			cs, err := newReactive(ctx, jg, fail)
+		Coordinators: func(vertices []*plan.ExecutionVertex, fail func(error)) (jobmanager.RehearsedCoordinators, error) {
+			cs, err := newReactive(ctx, vertices, fail)
 			if err != nil {
 				return nil, err
 			}
@@ -104,18 +104,20 @@ func (r *rehearsed) Hold(id int64) (map[[2]int][]byte, error) {
 			return nil, fmt.Errorf("coordinate %q: %w", c.name, err)
 		}
 		states[key] = append([]byte{}, state...)
-		c.holding = true
+		c.held = append(c.held, hold{checkpoint: id})
 	}
 	return states, nil
 }
 
 // Release implements jobmanager.RehearsedCoordinators.
-func (r *rehearsed) Release() {
+func (r *rehearsed) Release(checkpoint int64) {
 	for _, c := range r.all {
-		held := c.held
-		c.held, c.holding = nil, false
-		for _, e := range held {
-			c.Send(e.subtask, e.event)
+		for len(c.held) > 0 && c.held[0].checkpoint <= checkpoint {
+			events := c.held[0].events
+			c.held = c.held[1:]
+			for _, e := range events {
+				c.deliver(e)
+			}
 		}
 	}
 }

@@ -9,19 +9,19 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/flott-dev/flott/checkpoint"
 	"github.com/flott-dev/flott/internal/operator"
 	"github.com/flott-dev/flott/internal/plan"
 	"github.com/flott-dev/flott/internal/taskmanager"
 )
 
-// coordinators runs the coordinators of a job's sources, each on a goroutine of its own that takes calls in order.
+// coordinators runs the coordinators of a region's sources during one attempt, each on a goroutine of its own that takes calls in order.
 type coordinators struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	all    map[[2]int]*coordinator // by vertex and node
 	failed chan error
 	group  sync.WaitGroup
+	over   atomic.Bool // all tasks have finished
 }
 
 // coordinator is one running coordinator with its queue of calls.
@@ -29,6 +29,7 @@ type coordinator struct {
 	owner       *coordinators
 	c           operator.Coordinator
 	name        string
+	of          *plan.ExecutionVertex
 	parallelism int
 	vertex      int
 	node        int
@@ -43,20 +44,24 @@ type coordinator struct {
 	restored []byte // what it begins with; nil: it begins afresh
 
 	sending sync.Mutex
-	holding bool // what it sends waits for a trigger
-	held    []func()
+	holds   holds
 }
 
-// restore says what the coordinators begin with.
-func (cs *coordinators) restore(m *checkpoint.Manifest) {
-	for _, c := range cs.all {
-		if o := m.Operator(c.id); o != nil {
+// restore says what the coordinators begin with. Those whose readers have all finished have nobody left to coordinate: they
+// don't begin at all.
+func (cs *coordinators) restore(r *taskmanager.Restore) {
+	for at, c := range cs.all {
+		if o := r.Manifest.Operator(c.id); o != nil {
 			c.restored = o.Coordinator
+		}
+		if r.AllFinished(c.of.Vertex) {
+			delete(cs.all, at)
 		}
 	}
 }
 
-// Hold implements enumerators: each coordinator's state is of a moment after which it sends nothing until Release.
+// Hold implements enumerators: each coordinator's state is of a moment after which it sends nothing until Release. If all
+// tasks have finished there is no state any more, and nobody who needs it.
 func (cs *coordinators) Hold(id int64) (map[[2]int][]byte, error) {
 	type answer struct {
 		of    *coordinator
@@ -68,7 +73,7 @@ func (cs *coordinators) Hold(id int64) (map[[2]int][]byte, error) {
 		c.post(func() error {
 			state, err := c.c.Snapshot(id)
 			c.sending.Lock()
-			c.holding = true
+			c.holds.begin(id)
 			c.sending.Unlock()
 			answers <- answer{c, state, err}
 			return nil
@@ -84,6 +89,9 @@ func (cs *coordinators) Hold(id int64) (map[[2]int][]byte, error) {
 			}
 			states[[2]int{a.of.vertex, a.of.node}] = append([]byte{}, a.state...)
 		case <-cs.ctx.Done():
+			if cs.over.Load() {
+				return nil, nil
+			}
 			return nil, fmt.Errorf("take the state of the coordinators: %w", context.Cause(cs.ctx))
 		}
 	}
@@ -91,33 +99,35 @@ func (cs *coordinators) Hold(id int64) (map[[2]int][]byte, error) {
 }
 
 // Release implements enumerators.
-func (cs *coordinators) Release() {
+func (cs *coordinators) Release(checkpoint int64) {
 	for _, c := range cs.all {
 		c.sending.Lock()
-		for _, send := range c.held {
+		for _, send := range c.holds.end(checkpoint) {
 			send()
 		}
-		c.held, c.holding = nil, false
 		c.sending.Unlock()
 	}
 }
 
-func newCoordinators(ctx context.Context, g *plan.ExecutionGraph) *coordinators {
+func newCoordinators(ctx context.Context, vertices []*plan.ExecutionVertex) *coordinators {
 	ctx, cancel := context.WithCancel(ctx)
 	cs := &coordinators{ctx: ctx, cancel: cancel, all: map[[2]int]*coordinator{}, failed: make(chan error, 1)}
-	for _, v := range g.Vertices {
+	for _, v := range vertices {
 		for _, n := range v.Nodes {
 			if n.Node.NewCoordinator == nil {
 				continue
 			}
 			cs.all[[2]int{v.Index, n.Index}] = &coordinator{
-				owner: cs, c: n.Node.NewCoordinator(), name: n.Node.Name, parallelism: v.Parallelism,
+				owner: cs, c: n.Node.NewCoordinator(), name: n.Node.Name, of: v, parallelism: v.Parallelism,
 				vertex: v.Index, node: n.Index, wake: make(chan struct{}, 1), id: n.ID.String(),
 			}
 		}
 	}
 	return cs
 }
+
+// finish takes the word that all tasks have finished.
+func (cs *coordinators) finish() { cs.over.Store(true) }
 
 // fromSubtask takes an event of an operator.
 func (cs *coordinators) fromSubtask(vertex, subtask, node int, event []byte) {
@@ -161,18 +171,6 @@ func (c *coordinator) fail(err error) {
 	}
 	select {
 	case c.owner.failed <- fmt.Errorf("coordinate %q: %w", c.name, err):
-	default:
-	}
-}
-
-// giveUp fails the attempt for another reason than a coordinator's. An attempt that is over can't fail any more: a checkpoint
-// that was under way when the last task ended is no longer wanted.
-func (cs *coordinators) giveUp(err error) {
-	if cs.ctx.Err() != nil {
-		return
-	}
-	select {
-	case cs.failed <- err:
 	default:
 	}
 }
@@ -234,11 +232,9 @@ func (c *coordinator) Parallelism() int { return c.parallelism }
 func (c *coordinator) Send(subtask int, event []byte) {
 	c.sending.Lock()
 	defer c.sending.Unlock()
-	if c.holding {
-		c.held = append(c.held, func() { c.deliver(subtask, event) })
-		return
+	if send := func() { c.deliver(subtask, event) }; !c.holds.keep(send) {
+		send()
 	}
-	c.deliver(subtask, event)
 }
 
 func (c *coordinator) deliver(subtask int, event []byte) {

@@ -234,7 +234,7 @@ func TestCoordinatorsWork(t *testing.T) {
 		}
 		p := talk(t, 1, f, hooks{})
 		j := p.submit(t.Context(), control.NoRestart{})
-		after(36*time.Second, func() { j.Attempt().Tasks[0].Event(0, []byte("end")) })
+		after(36*time.Second, func() { j.Tasks()[0].Event(0, []byte("end")) })
 		ends(t, "talker", j, Finished)
 		if want := []time.Duration{7 * time.Second}; !slices.Equal(once, want) {
 			t.Errorf("done at %v, want %v", once, want)
@@ -259,7 +259,7 @@ func TestWorkThatEndsWithTheJobIsNoFailure(t *testing.T) {
 			p := talk(t, 1, f, hooks{})
 			j := p.submit(t.Context(), control.NoRestart{})
 			synctest.Wait()
-			j.Attempt().Tasks[0].Event(0, []byte("end"))
+			j.Tasks()[0].Event(0, []byte("end"))
 			ends(t, "talker", j, Finished)
 			if f.ctx.Context().Err() == nil || done {
 				t.Errorf("context %v; a call came after the end: %v", f.ctx.Context().Err(), done)
@@ -284,7 +284,7 @@ func TestCoordinatorThatGivesUp(t *testing.T) {
 				ends(t, name, j, Failed, context.Canceled)
 				return
 			}
-			j.Attempt().Tasks[0].Event(0, []byte("end"))
+			j.Tasks()[0].Event(0, []byte("end"))
 			ends(t, name, j, Finished)
 		})
 	}

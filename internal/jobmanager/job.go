@@ -4,16 +4,18 @@
 package jobmanager
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/flott-dev/flott/internal/control"
 	"github.com/flott-dev/flott/internal/exchange"
+	"github.com/flott-dev/flott/internal/plan"
 	"github.com/flott-dev/flott/internal/taskmanager"
 )
 
@@ -40,30 +42,38 @@ var ErrCanceled = errors.New("job was cancelled")
 
 // Job is a submitted job. Its methods may be called from any goroutine.
 type Job struct {
-	ID      string
-	job     *taskmanager.Job
-	opt     taskmanager.Options
-	restart control.Restart
-	keeper  *Keeper       // nil: the job takes no snapshots
-	unkept  error         // why there is no keeper, though there should be
-	kept    chan struct{} // closed when nobody runs the keeper any more
+	ID       string
+	job      *taskmanager.Job
+	opt      taskmanager.Options
+	restarts Restarts
+	regions  []*region
+	super    *supervisor
+	keeper   *Keeper       // nil: the job takes no snapshots
+	unkept   error         // why there is no keeper, though there should be
+	kept     chan struct{} // closed when nobody runs the keeper any more
 
-	mu      sync.Mutex
-	status  Status
-	attempt *taskmanager.Attempt
-	start   time.Time
-	end     time.Time
-	record  Record
-	err     error
-	done    chan struct{}
-	cancel  context.CancelFunc
+	mu       sync.Mutex
+	status   Status
+	attempts []*taskmanager.Attempt // by region: the present one, or the last; nil before the first
+	begins   []time.Time            // of these
+	start    time.Time
+	end      time.Time
+	record   Record
+	err      error
+	done     chan struct{}
+	cancel   context.CancelFunc
 }
 
 // Submit starts a job. It runs until it has finished, failed for good, ctx ends or Cancel is called. snapshots is nil for a
 // job that takes none.
-func Submit(ctx context.Context, id string, job *taskmanager.Job, opt taskmanager.Options, restart control.Restart, snapshots *CheckpointOptions) *Job {
+func Submit(ctx context.Context, id string, job *taskmanager.Job, opt taskmanager.Options, restarts Restarts, snapshots *CheckpointOptions) *Job {
 	ctx, cancel := context.WithCancel(ctx)
-	j := &Job{ID: id, job: job, opt: opt, restart: restart, start: time.Now(), done: make(chan struct{}), cancel: cancel}
+	j := &Job{
+		ID: id, job: job, opt: opt, restarts: restarts, regions: regionsOf(job.Graph, restarts.Full),
+		start: time.Now(), done: make(chan struct{}), cancel: cancel,
+	}
+	j.attempts, j.begins = make([]*taskmanager.Attempt, len(j.regions)), make([]time.Time, len(j.regions))
+	j.super = newSupervisor(ctx, j)
 	j.enter(Created)
 	j.kept = make(chan struct{})
 	j.unkept = j.keep(snapshots)
@@ -104,11 +114,43 @@ func (j *Job) Duration() time.Duration {
 	return j.end.Sub(j.start)
 }
 
-// Attempt is the present attempt; nil before the first.
-func (j *Job) Attempt() *taskmanager.Attempt {
+// Tasks are the present executions of all tasks, in the order of the plan; nil before the first. Those of a region that is
+// about to be restarted are its last ones.
+func (j *Job) Tasks() []*taskmanager.Subtask {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.attempt
+	var all []*taskmanager.Subtask
+	for _, a := range j.attempts {
+		if a != nil {
+			all = append(all, a.Tasks...)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *taskmanager.Subtask) int { return cmp.Compare(a.Vertex.Index, b.Vertex.Index) })
+	return all
+}
+
+// Age is for how long one of Tasks has been there.
+func (j *Job) Age(s *taskmanager.Subtask) time.Duration {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for i, r := range j.regions {
+		if !slices.ContainsFunc(r.vertices, func(v *plan.ExecutionVertex) bool { return v.Vertex == s.Vertex }) {
+			continue
+		}
+		if j.end.IsZero() {
+			return time.Since(j.begins[i])
+		}
+		return j.end.Sub(j.begins[i])
+	}
+	return 0
+}
+
+// deployed notes the new attempt of a region.
+func (j *Job) deployed(r *region, a *taskmanager.Attempt) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.attempts[r.index], j.begins[r.index] = a, time.Now()
+	j.begun(r)
 }
 
 func (j *Job) run(ctx context.Context) {
@@ -118,8 +160,11 @@ func (j *Job) run(ctx context.Context) {
 		err = j.prepare()
 	}
 	if err == nil {
-		err = j.runAttempts(ctx)
-	} else {
+		j.super.restore, err = j.begin(ctx, nil, 0, nil, nil)
+	}
+	if err == nil {
+		err = j.super.run()
+	} else if !errors.Is(err, ErrCanceled) {
 		j.failed(0, err)
 	}
 	status := Finished
@@ -135,33 +180,6 @@ func (j *Job) run(ctx context.Context) {
 	j.err, j.end = err, time.Now()
 	j.mu.Unlock()
 	close(j.done)
-}
-
-// runAttempts runs attempts as long as the restart strategy wants.
-func (j *Job) runAttempts(ctx context.Context) error {
-	var cause error
-	for number := 0; ; number++ {
-		restore, err := j.begin(number, cause)
-		if err == nil {
-			err = j.runAttempt(ctx, number, restore)
-		}
-		cause = err
-		if err != nil && !errors.Is(err, ErrCanceled) {
-			j.failed(number, err)
-		}
-		var stuck *StuckError
-		if err == nil || ctx.Err() != nil || errors.As(err, &stuck) {
-			return err
-		}
-		again, delay := j.restart.Failed(j.opt.Clock.Millis())
-		if !again {
-			return err
-		}
-		j.restarting()
-		if !pause(ctx, delay) {
-			return fmt.Errorf("%w, before a restart after: %w", canceled(ctx), err)
-		}
-	}
 }
 
 func pause(ctx context.Context, d time.Duration) bool {
@@ -188,130 +206,6 @@ func (j *Job) prepare() error {
 	return nil
 }
 
-// runAttempt runs all tasks once. The first failure cancels the others and is the attempt's error.
-func (j *Job) runAttempt(ctx context.Context, number int, restore *taskmanager.Restore) error {
-	n := 0
-	for _, v := range j.job.Graph.Vertices {
-		n += len(v.Subtasks)
-	}
-	ended := make(chan taskmanager.Ended, n)
-	coords := newCoordinators(ctx, j.job.Graph)
-	opt := j.opt
-	if opt.Restore = restore; restore != nil {
-		coords.restore(restore.Manifest)
-	}
-	var r *attemptRun
-	if j.keeper != nil {
-		r = newRun(coords, coords.giveUp)
-		opt.Checkpoints = j.keeper.options(r)
-	}
-	attempt, err := taskmanager.Deploy(ctx, j.job, number, opt, coords.fromSubtask, func(e taskmanager.Ended) { ended <- e })
-	if err != nil {
-		coords.cancel()
-		return err
-	}
-	j.mu.Lock()
-	j.attempt = attempt
-	j.begun()
-	if j.status != Cancelling {
-		j.enter(Running)
-	}
-	j.mu.Unlock()
-	coords.start(attempt)
-	if j.keeper != nil {
-		j.keeper.started(r, attempt)
-	}
-	err = j.watch(ctx, attempt, coords, ended, n)
-	coords.cancel()
-	var stuck *StuckError
-	if errors.As(err, &stuck) {
-		return err
-	}
-	return j.settle(attempt, coords, err)
-}
-
-// watch waits for n tasks to end.
-func (j *Job) watch(ctx context.Context, attempt *taskmanager.Attempt, coords *coordinators, ended <-chan taskmanager.Ended, n int) error {
-	var first error
-	done := ctx.Done()
-	failed := coords.failed
-	var limit <-chan time.Time
-	over := map[[2]int]bool{}
-	cut := false // a task ended before its input did
-	stop := func(err error) {
-		if first == nil {
-			first = err
-		}
-		if limit == nil {
-			limit = time.After(CancelTimeout)
-		}
-		attempt.Cancel()
-	}
-	for n > 0 {
-		select {
-		case e := <-ended:
-			n--
-			over[[2]int{e.Vertex, e.Subtask}] = true
-			if j.keeper != nil {
-				j.keeper.taskEnded(attempt.Number, e)
-			}
-			cut = cut || e.Err != nil
-			told := isCancellation(e.Err, first != nil || ctx.Err() != nil)
-			j.taskEnded(e, told)
-			if !told {
-				j.failing()
-				stop(e.Err)
-			}
-		case err := <-failed:
-			failed = nil
-			j.failing()
-			stop(err)
-		case <-done:
-			done = nil
-			stop(canceled(ctx))
-		case <-limit:
-			return &StuckError{After: CancelTimeout, Tasks: unfinished(attempt, over), Cause: first, Stack: allStacks()}
-		}
-	}
-	if first == nil && cut { // all tasks noticed the cancellation before this loop did
-		first = canceled(ctx)
-	}
-	return first
-}
-
-// settle waits for the goroutines that the tasks have started (function sources, async calls) and for the coordinators.
-// What went wrong with these last, or while they were closed, is the attempt's error if there is no other.
-func (j *Job) settle(attempt *taskmanager.Attempt, coords *coordinators, first error) error {
-	limit := time.After(CancelTimeout)
-	for _, part := range []struct {
-		wait func()
-		name func() []string
-	}{
-		{attempt.Wait, func() []string { return []string{"a goroutine of a source or async function"} }},
-		{coords.group.Wait, coords.unfinished},
-	} {
-		settled := make(chan struct{})
-		go func() {
-			part.wait()
-			close(settled)
-		}()
-		select {
-		case <-settled:
-		case <-limit:
-			return &StuckError{After: CancelTimeout, Tasks: part.name(), Cause: first, Stack: allStacks()}
-		}
-	}
-	if first != nil {
-		return first
-	}
-	select {
-	case err := <-coords.failed:
-		return err
-	default:
-		return nil
-	}
-}
-
 func canceled(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", ErrCanceled, context.Cause(ctx))
 }
@@ -320,22 +214,6 @@ func canceled(ctx context.Context) error {
 // error counts as cancelled once the job is being ended.
 func isCancellation(err error, ending bool) bool {
 	return err == nil || errors.Is(err, exchange.ErrCancelled) || ending && errors.Is(err, context.Canceled)
-}
-
-func (j *Job) restarting() {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.status != Cancelling {
-		j.enter(Restarting)
-	}
-}
-
-func (j *Job) failing() {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.status == Running {
-		j.enter(Failing)
-	}
 }
 
 // StuckError is what Execute returns when user code ignored the end of its context.

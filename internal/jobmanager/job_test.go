@@ -31,8 +31,8 @@ func TestJobGoesThroughItsStates(t *testing.T) {
 			t.Errorf("a submitted job is %s", s)
 		}
 		synctest.Wait()
-		if j.Status() != Running || j.Attempt() == nil || j.Attempt().Number != 0 || len(j.Attempt().Tasks) != 2 {
-			t.Errorf("%s, attempt %v", j.Status(), j.Attempt())
+		if j.Status() != Running || number(j) != 0 || len(j.Tasks()) != 2 {
+			t.Errorf("%s, attempt %d", j.Status(), number(j))
 		}
 		time.Sleep(time.Minute)
 		if j.Duration() != time.Minute {
@@ -44,7 +44,7 @@ func TestJobGoesThroughItsStates(t *testing.T) {
 		default:
 		}
 		over.Store(true)
-		for _, s := range j.Attempt().Tasks {
+		for _, s := range j.Tasks() {
 			s.Mailbox.Post(func() error { return nil })
 		}
 		ends(t, "source", j, Finished)
@@ -179,15 +179,15 @@ func TestEachAttemptBeginsAnew(t *testing.T) {
 		j := p.submit(t.Context(), &control.FixedDelay{Attempts: 2, Delay: time.Second})
 		for i := range 2 {
 			time.Sleep(500 * time.Millisecond)
-			if j.Status() != Restarting || j.Attempt().Number != i {
-				t.Errorf("between two attempts the job is %s in attempt %d", j.Status(), j.Attempt().Number)
+			if j.Status() != Restarting || number(j) != i {
+				t.Errorf("between two attempts the job is %s in attempt %d", j.Status(), number(j))
 			}
 			time.Sleep(500 * time.Millisecond)
 			synctest.Wait()
 		}
 		ends(t, "flaky", j, Finished)
-		if j.Attempt().Number != 2 {
-			t.Errorf("the last attempt has the number %d", j.Attempt().Number)
+		if number(j) != 2 {
+			t.Errorf("the last attempt has the number %d", number(j))
 		}
 		lines := log.read()
 		if lines[0] != "prepare for 1" {
@@ -274,7 +274,7 @@ func TestJobThatCannotBePreparedIsNotStarted(t *testing.T) {
 		if started || asked != 2 || !strings.Contains(j.Err().Error(), `prepare operator "full"`) {
 			t.Errorf("started %v, asked %d, %v", started, asked, j.Err())
 		}
-		if j.Attempt() != nil {
+		if j.Tasks() != nil {
 			t.Error("there was an attempt")
 		}
 	})

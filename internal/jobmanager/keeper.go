@@ -59,34 +59,40 @@ type Keeper struct {
 	aside   func(func()) // runs a function that may wait
 	busy    int          // of these, how many run
 	timers  map[control.Timer]int64
-	run     *attemptRun // nil: no tasks run
-	waiting func(control.Restore)
+	regions []*region
+	runs    []*attemptRun // by region; nil: its tasks do not run
+	waiting []func(control.Restore)
+	final   int64 // the request for the last checkpoint; 0: none is under way
 	asked   map[int64]func(control.Ended)
 	number  int64    // of the last request
 	early   []func() // requests that wait for the tasks to run
 	ended   bool
 
+	// failed takes what fails all regions; stopped the word, before any task hears of it, that a savepoint that stops the job is
+	// complete. They must not wait.
+	failed  func(error)
+	stopped func()
+
 	mu    sync.Mutex
 	sites map[int64]*site
 }
 
-// attemptRun is the attempt at work, as the keeper sees it.
+// attemptRun is the attempt of a region that is at work, as the keeper sees it.
 type attemptRun struct {
+	region     int
 	attempt    *taskmanager.Attempt
 	enumerate  enumerators
-	fail       func(error)
 	running    map[control.TaskID]bool
 	lingering  map[control.TaskID]bool
 	collecting []control.Barrier
-	final      int64 // the request for the last checkpoint; 0: none is under way
 }
 
-// enumerators are the coordinators of an attempt's sources.
+// enumerators are the coordinators of the sources of one attempt of a region.
 type enumerators interface {
 	// Hold takes the states of all and holds back what they send from then on. It may wait.
 	Hold(checkpoint int64) (map[[2]int][]byte, error)
-	// Release sends what was held back.
-	Release()
+	// Release sends what was held back since the states were taken for this checkpoint and those before.
+	Release(checkpoint int64)
 }
 
 // site is where a snapshot lies, or will.
@@ -100,9 +106,10 @@ type site struct {
 
 // NewKeeper opens the storage and gives the coordinator what the job may go on from. It starts nothing: the caller runs Run
 // on the thread of waiter.
-func NewKeeper(id string, job *taskmanager.Job, opt CheckpointOptions, c clock.Clock, waiter host.Waiter, aside func(func())) (*Keeper, error) {
+func NewKeeper(id string, job *taskmanager.Job, regions []*region, opt CheckpointOptions, c clock.Clock, waiter host.Waiter, aside func(func())) (*Keeper, error) {
 	k := &Keeper{
 		id: id, job: job, opt: opt, clock: c, waiter: waiter, mailbox: host.NewMailbox(waiter), aside: aside,
+		regions: regions, runs: make([]*attemptRun, len(regions)), failed: func(error) {}, stopped: func() {},
 		timers: map[control.Timer]int64{}, asked: map[int64]func(control.Ended){}, sites: map[int64]*site{},
 	}
 	var err error
@@ -168,15 +175,10 @@ func (k *Keeper) step(e control.Event) {
 	for _, a := range k.machine.Step(k.instant(), e) {
 		k.do(a)
 	}
-	switch e := e.(type) {
-	case control.Prepared, control.PrepareFailed:
-		if k.run != nil {
-			k.run.enumerate.Release()
-		}
-	case control.TaskChanged:
-		if e.State == control.TaskFinished && k.run != nil {
-			delete(k.run.running, e.Task.TaskID)
-			delete(k.run.lingering, e.Task.TaskID)
+	if e, ok := e.(control.TaskChanged); ok && e.State == control.TaskFinished {
+		if r := k.runOf(e.Task); r != nil {
+			delete(r.running, e.Task.TaskID)
+			delete(r.lingering, e.Task.TaskID)
 			k.takeFinal()
 		}
 	}
@@ -195,6 +197,9 @@ func (k *Keeper) do(a control.Action) {
 	case control.Store:
 		k.store(a.Checkpoint)
 	case control.NotifyComplete:
+		if a.Kind.Stops() {
+			k.stopped()
+		}
 		k.over(a.Checkpoint)
 		k.each(a.Tasks, func(s *taskmanager.Subtask) { s.Completed(a.Checkpoint, a.Kind) })
 	case control.NotifyAborted:
@@ -203,12 +208,11 @@ func (k *Keeper) do(a control.Action) {
 	case control.Discard:
 		k.discard(a)
 	case control.FailJob:
-		if k.run != nil {
-			k.run.fail(a.Err)
-		}
+		k.failed(a.Err)
 	case control.Restore:
-		if answer := k.waiting; answer != nil {
-			k.waiting = nil
+		waiting := k.waiting
+		k.waiting = nil
+		for _, answer := range waiting { // the coordinator answers all at once that have waited for the same
 			answer(a)
 		}
 	case control.Ended:
@@ -216,17 +220,27 @@ func (k *Keeper) do(a control.Action) {
 	}
 }
 
-// each calls f for the tasks of the present attempt.
+// each calls f for tasks that run.
 func (k *Keeper) each(tasks []control.TaskRef, f func(*taskmanager.Subtask)) {
-	if k.run == nil {
-		return
-	}
 	for _, ref := range tasks {
-		if s := k.run.attempt.Subtask(ref.TaskID); s != nil && ref.Attempt == k.run.attempt.Number {
-			f(s)
+		if r := k.runOf(ref); r != nil {
+			f(r.attempt.Subtask(ref.TaskID))
 		}
 	}
 }
+
+// runOf is the attempt at work that an execution of a task belongs to; nil if it is none of the present ones.
+func (k *Keeper) runOf(ref control.TaskRef) *attemptRun {
+	for _, r := range k.runs {
+		if r != nil && r.attempt.Number == ref.Attempt && r.attempt.Subtask(ref.TaskID) != nil {
+			return r
+		}
+	}
+	return nil
+}
+
+// allRun reports whether all regions are at work, or have finished.
+func (k *Keeper) allRun() bool { return !slices.Contains(k.runs, nil) }
 
 // deadline is when the first timer is due, in ms.
 func (k *Keeper) deadline() int64 {
@@ -277,23 +291,24 @@ func (k *Keeper) work(f func() func()) {
 
 // trigger tells tasks to take their part.
 func (k *Keeper) trigger(a control.TriggerTasks) {
-	r := k.run
-	if r == nil {
-		return
-	}
 	k.each(a.Tasks, func(s *taskmanager.Subtask) { s.Trigger(a.Barrier) })
-	if !slices.ContainsFunc(r.collecting, func(b control.Barrier) bool { return b.ID == a.Barrier.ID }) {
-		r.collecting = append(r.collecting, a.Barrier)
-	}
-	if len(r.lingering) > 0 {
-		k.triggerAll(a.Barrier)
+	for _, r := range k.runs {
+		if r == nil {
+			continue
+		}
+		if !slices.ContainsFunc(r.collecting, func(b control.Barrier) bool { return b.ID == a.Barrier.ID }) {
+			r.collecting = append(r.collecting, a.Barrier)
+		}
+		if len(r.lingering) > 0 {
+			r.triggerAll(a.Barrier)
+		}
 	}
 }
 
 // triggerAll tells all tasks without a source of a snapshot: behind a task that has sent its end, and lingers, no barrier
 // comes. Those to which one comes do not mind.
-func (k *Keeper) triggerAll(b control.Barrier) {
-	for _, s := range k.run.attempt.Tasks {
+func (r *attemptRun) triggerAll(b control.Barrier) {
+	for _, s := range r.attempt.Tasks {
 		if len(s.Vertex.Inputs) > 0 {
 			s.Trigger(b)
 		}
@@ -302,8 +317,10 @@ func (k *Keeper) triggerAll(b control.Barrier) {
 
 // over forgets a snapshot that is complete or given up.
 func (k *Keeper) over(id int64) {
-	if k.run != nil {
-		k.run.collecting = slices.DeleteFunc(k.run.collecting, func(b control.Barrier) bool { return b.ID == id })
+	for _, r := range k.runs {
+		if r != nil {
+			r.collecting = slices.DeleteFunc(r.collecting, func(b control.Barrier) bool { return b.ID == id })
+		}
 	}
 }
 
@@ -312,11 +329,11 @@ func (k *Keeper) over(id int64) {
 func (k *Keeper) lingers(r *attemptRun, id control.TaskID) {
 	k.post(func() {
 		r.lingering[id] = true
-		if k.run != r { // it has not been said that the tasks run, or they are over
+		if k.runs[r.region] != r { // it has not been said that the tasks run, or they are over
 			return
 		}
 		for _, b := range r.collecting {
-			k.triggerAll(b)
+			r.triggerAll(b)
 		}
 		k.takeFinal()
 	})
@@ -331,16 +348,31 @@ const (
 
 // takeFinal takes the last checkpoint once all that is left to do is to commit with it.
 func (k *Keeper) takeFinal() {
-	r := k.run
-	if r == nil || r.final != 0 || len(r.lingering) == 0 || len(r.lingering) < len(r.running) {
+	if k.ended || k.final != 0 || !k.allRun() {
 		return
 	}
-	r.final = k.ask(control.Trigger{Kind: control.Checkpoint}, func(control.Ended) {
-		if k.run == r {
-			r.final = 0
+	running, lingering := 0, 0
+	for _, r := range k.runs {
+		running, lingering = running+len(r.running), lingering+len(r.lingering)
+	}
+	if lingering == 0 || lingering < running {
+		return
+	}
+	k.final = k.ask(control.Trigger{Kind: control.Checkpoint}, func(control.Ended) {
+		k.final = 0
+		if !k.ended {
 			k.timers[control.Timer{Kind: retryKind}] = k.clock.Nanos() + min(k.opt.Config.Interval, retryPause).Nanoseconds() // if it has failed
 		}
 	})
+}
+
+// askWhenAllRun makes a request that needs the tasks.
+func (k *Keeper) askWhenAllRun(ask func()) {
+	if !k.allRun() && !k.ended {
+		k.early = append(k.early, ask)
+		return
+	}
+	ask()
 }
 
 // askEarly makes the requests that wait.
@@ -382,11 +414,7 @@ func (k *Keeper) Savepoint(ctx context.Context, dir string, kind control.Snapsho
 		ask := func() {
 			k.ask(control.Trigger{Kind: kind, Target: dir, Full: true}, func(e control.Ended) { answers <- e })
 		}
-		if k.run == nil && !k.ended {
-			k.early = append(k.early, ask)
-			return
-		}
-		ask()
+		k.askWhenAllRun(ask)
 	})
 	select {
 	case e := <-answers:

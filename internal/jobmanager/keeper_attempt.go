@@ -9,12 +9,20 @@ import (
 
 // This file is the keeper's side of attempts: what they begin with, and what happens to their tasks.
 
-// restart asks what the tasks of an attempt begin with; answer is called on the keeper's thread, once what is being stored
-// is known to exist or not.
-func (k *Keeper) restart(number int, cause error, answer func(*taskmanager.Restore, error)) {
+// restart asks what the tasks of a region's next attempt begin with, or those of all regions if r is nil; answer is called on
+// the keeper's thread, once what is being stored is known to exist or not.
+func (k *Keeper) restart(r *region, number int, cause error, answer func(*taskmanager.Restore, error)) {
 	k.post(func() {
-		k.run = nil
-		k.waiting = func(r control.Restore) {
+		var tasks []control.TaskID
+		if r != nil && len(k.regions) > 1 {
+			tasks = r.tasks()
+		}
+		for i := range k.runs {
+			if r == nil || i == r.index {
+				k.runs[i] = nil
+			}
+		}
+		k.waiting = append(k.waiting, func(r control.Restore) {
 			if r.Checkpoint == nil || r.Err != nil {
 				answer(nil, r.Err)
 				return
@@ -24,8 +32,31 @@ func (k *Keeper) restart(number int, cause error, answer func(*taskmanager.Resto
 				panic(fmt.Sprintf("jobmanager: nobody knows where checkpoint %d lies", r.Checkpoint.ID))
 			}
 			answer(&taskmanager.Restore{FS: p.fs, Manifest: p.manifest}, nil)
+		})
+		k.step(control.Restarting{Attempt: number, Tasks: tasks, Err: cause})
+	})
+}
+
+// failing takes the word that an attempt of a region has failed, or is to end, before its tasks are told: what is under way is
+// given up, so that what they can't do any more is no failure of a checkpoint, and none begins with them.
+func (k *Keeper) failing(region int, cause error) {
+	k.post(func() {
+		r := k.runs[region]
+		if r == nil || k.ended {
+			return
 		}
-		k.step(control.Restarting{Attempt: number, Err: cause})
+		k.runs[region] = nil
+		reason := control.ReasonJobFailure
+		if len(k.regions) > 1 {
+			reason = control.ReasonRegionFailover
+		}
+		k.step(control.AbortPending{Reason: reason, Err: cause})
+		for _, s := range r.attempt.Tasks {
+			id := control.TaskID{Vertex: s.Vertex.Index, Subtask: s.Index}
+			if r.running[id] {
+				k.step(control.TaskChanged{Task: control.TaskRef{TaskID: id, Attempt: r.attempt.Number}, State: control.TaskFailed})
+			}
+		}
 	})
 }
 
@@ -37,24 +68,24 @@ func (k *Keeper) options(r *attemptRun) *taskmanager.Checkpoints {
 	}
 }
 
-// newRun is an attempt that is about to be deployed.
-func newRun(e enumerators, fail func(error)) *attemptRun {
-	return &attemptRun{
-		enumerate: e, fail: fail, running: map[control.TaskID]bool{}, lingering: map[control.TaskID]bool{},
-	}
+// newRun is an attempt of a region that is about to be deployed.
+func newRun(region int, e enumerators) *attemptRun {
+	return &attemptRun{region: region, enumerate: e, running: map[control.TaskID]bool{}, lingering: map[control.TaskID]bool{}}
 }
 
 // started takes the word that the tasks of an attempt run.
 func (k *Keeper) started(r *attemptRun, a *taskmanager.Attempt) {
 	k.post(func() {
-		r.attempt, k.run = a, r
+		r.attempt, k.runs[r.region] = a, r
 		for _, s := range a.Tasks {
 			id := control.TaskID{Vertex: s.Vertex.Index, Subtask: s.Index}
 			r.running[id] = true
 			k.step(control.TaskChanged{Task: control.TaskRef{TaskID: id, Attempt: a.Number}, State: control.TaskRunning})
 		}
-		k.step(control.StartScheduler{})
-		k.askEarly()
+		if k.allRun() {
+			k.step(control.StartScheduler{})
+			k.askEarly()
+		}
 		k.takeFinal()
 	})
 }
@@ -72,7 +103,7 @@ func (k *Keeper) taskEnded(number int, e taskmanager.Ended) {
 // End ends the keeping: Run returns when what is under way is done.
 func (k *Keeper) End(end control.JobEnd) {
 	k.post(func() {
-		k.run = nil
+		clear(k.runs)
 		k.askEarly() // they are refused
 		if k.opt.Last != "" && !k.opt.Config.Retention.Keeps(end) {
 			// If it can't be written, a later process does again what comes after the last checkpoint: no more than after a crash.

@@ -3,7 +3,9 @@ package jobmanager
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path"
+	"slices"
 
 	"github.com/flott-dev/flott/checkpoint"
 	"github.com/flott-dev/flott/internal/control"
@@ -36,23 +38,43 @@ func checkpointVertices(g *plan.ExecutionGraph) []control.CheckpointVertex {
 // prepare makes the place of a snapshot and takes the state of the enumerators, who send nothing more to their readers
 // until these have been triggered.
 func (k *Keeper) prepare(a control.Prepare) {
-	r := k.run
+	runs := slices.DeleteFunc(slices.Clone(k.runs), func(r *attemptRun) bool { return r == nil })
+	release := func(checkpoint int64) {
+		for _, r := range runs {
+			r.enumerate.Release(checkpoint)
+		}
+	}
 	k.work(func() func() {
 		p, err := k.begin(a)
-		if err == nil && r != nil {
-			p.states, err = r.enumerate.Hold(a.Checkpoint)
+		if err == nil {
+			p.states, err = holdAll(runs, a.Checkpoint)
 		}
 		return func() {
+			release(a.Checkpoint - 1) // those that were given up since
 			if err != nil {
 				k.step(control.PrepareFailed{Checkpoint: a.Checkpoint, Err: err})
-				return
+			} else {
+				k.mu.Lock()
+				k.sites[a.Checkpoint] = p
+				k.mu.Unlock()
+				k.step(control.Prepared{Checkpoint: a.Checkpoint, Location: p.folder})
 			}
-			k.mu.Lock()
-			k.sites[a.Checkpoint] = p
-			k.mu.Unlock()
-			k.step(control.Prepared{Checkpoint: a.Checkpoint, Location: p.folder})
+			release(a.Checkpoint)
 		}
 	})
+}
+
+// holdAll takes the states of all enumerators.
+func holdAll(runs []*attemptRun, checkpoint int64) (map[[2]int][]byte, error) {
+	all := map[[2]int][]byte{}
+	for _, r := range runs {
+		states, err := r.enumerate.Hold(checkpoint)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(all, states)
+	}
+	return all, nil
 }
 
 // begin makes the folder.

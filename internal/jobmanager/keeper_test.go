@@ -32,13 +32,18 @@ func everyTen(f vfs.FS) *CheckpointOptions {
 // keep submits the program with snapshots.
 func (p *program) keep(restart control.Restart, opt *CheckpointOptions) *Job {
 	p.t.Helper()
+	return p.keepWith(Restarts{Strategy: restart}, opt)
+}
+
+func (p *program) keepWith(restarts Restarts, opt *CheckpointOptions) *Job {
+	p.t.Helper()
 	jg, err := plan.Build(p.g)
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	c := clock.NewSystem()
 	o := taskmanager.Options{Threads: host.Goroutines{Clock: c}, Clock: c, Memory: host.NewMemory(0), Backend: heap.Backend{}}
-	return Submit(p.t.Context(), "id", &taskmanager.Job{Graph: plan.Unfold(jg), Name: "job"}, o, restart, opt)
+	return Submit(p.t.Context(), "id", &taskmanager.Job{Graph: plan.Unfold(jg), Name: "job"}, o, restarts, opt)
 }
 
 // asleep is a poll that takes so long that no letter is opened.
@@ -72,7 +77,7 @@ func TestLateAcknowledgementOfAFormerAttemptIsIgnored(t *testing.T) {
 		tell("job", 0, 1)
 		wants("the right one", 1, 0)
 		time.Sleep(10 * time.Millisecond)
-		j.keeper.post(func() { j.keeper.run.fail(errBoom) })
+		j.super.failedAll(errBoom)
 		time.Sleep(15 * time.Millisecond)
 		tell("job", 0, 2)
 		tell("job", 0, 3)
@@ -156,7 +161,7 @@ func TestEnumeratorsAndReadersAgreeInEveryCheckpoint(t *testing.T) {
 		}
 		j := p.keep(&control.FixedDelay{Attempts: 1}, opt)
 		time.Sleep(105 * time.Millisecond)
-		j.keeper.post(func() { j.keeper.run.fail(errBoom) })
+		j.super.failedAll(errBoom)
 		time.Sleep(100 * time.Millisecond)
 		checked := 0
 		var last uint64

@@ -21,9 +21,9 @@ type Record struct {
 	Failures []Failure
 	// Dropped says that there were more failures than are kept.
 	Dropped bool
-	// Restarts counts them.
+	// Restarts counts the failures that a restart has followed, or follows.
 	Restarts int
-	// Ended are the tasks of the present attempt that have ended, by vertex and subtask.
+	// Ended are the tasks, in their present attempts, that have ended, by vertex and subtask.
 	Ended map[[2]int]TaskEnd
 }
 
@@ -59,9 +59,6 @@ func (j *Job) enter(s Status) {
 	if j.status != s || s == Created {
 		j.record.Entered[s] = time.Now()
 	}
-	if s == Restarting {
-		j.record.Restarts++
-	}
 	j.status = s
 }
 
@@ -76,8 +73,15 @@ func (j *Job) failed(attempt int, err error) {
 	}
 }
 
-// begun forgets the tasks of former attempts. The caller holds the lock.
-func (j *Job) begun() { j.record.Ended = map[[2]int]TaskEnd{} }
+// begun forgets how the tasks of a region's former attempts ended. The caller holds the lock.
+func (j *Job) begun(r *region) {
+	if j.record.Ended == nil {
+		j.record.Ended = map[[2]int]TaskEnd{}
+	}
+	for _, id := range r.tasks() {
+		delete(j.record.Ended, [2]int{id.Vertex, id.Subtask})
+	}
+}
 
 // taskEnded notes how a task of the present attempt ended; canceled says that it was told to.
 func (j *Job) taskEnded(e taskmanager.Ended, canceled bool) {

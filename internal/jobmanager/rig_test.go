@@ -127,7 +127,7 @@ func (p *program) submit(ctx context.Context, restart control.Restart) *Job {
 	}
 	c := clock.NewSystem()
 	opt := taskmanager.Options{Threads: host.Goroutines{Clock: c}, Clock: c, Memory: host.NewMemory(0), Backend: heap.Backend{}}
-	return Submit(ctx, "id", &taskmanager.Job{Graph: plan.Unfold(jg), Name: "job"}, opt, restart, nil)
+	return Submit(ctx, "id", &taskmanager.Job{Graph: plan.Unfold(jg), Name: "job"}, opt, Restarts{Strategy: restart}, nil)
 }
 
 // run runs the program to its end, without restart.
@@ -160,4 +160,14 @@ func ends(t *testing.T, what string, j *Job, status Status, causes ...error) {
 			t.Errorf("%s: ended with %v, want %v", what, j.Err(), c)
 		}
 	}
+}
+
+// number is that of the present attempt of a job's first region; -1: there is none.
+func number(j *Job) int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.attempts[0] == nil {
+		return -1
+	}
+	return j.attempts[0].Number
 }

@@ -3,6 +3,7 @@ package jobmanager
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/flott-dev/flott/internal/control"
 	"github.com/flott-dev/flott/internal/host"
@@ -17,7 +18,7 @@ func (j *Job) keep(opt *CheckpointOptions) error {
 	}
 	// A thread of its own: it waits for disks aside, and for nobody's tasks.
 	waiter := host.NewParker(j.opt.Clock)
-	k, err := NewKeeper(j.ID, j.job, *opt, j.opt.Clock, waiter, func(f func()) { go f() })
+	k, err := NewKeeper(j.ID, j.job, j.regions, *opt, j.opt.Clock, waiter, func(f func()) { go f() })
 	if err != nil {
 		if opt.Released != nil {
 			opt.Released()
@@ -25,6 +26,7 @@ func (j *Job) keep(opt *CheckpointOptions) error {
 		close(j.kept)
 		return err
 	}
+	k.failed, k.stopped = j.super.failedAll, j.super.stopped
 	j.keeper = k
 	go func() {
 		defer close(j.kept)
@@ -48,8 +50,11 @@ func (j *Job) endKeeping(status Status) {
 	}
 }
 
-// begin is what an attempt begins with.
-func (j *Job) begin(number int, cause error) (*taskmanager.Restore, error) {
+// errStopped is the answer to who asks what to begin with and is then told not to begin.
+var errStopped = errors.New("the attempt was ended before it began")
+
+// begin is what an attempt of a region begins with; of all regions if r is nil.
+func (j *Job) begin(ctx context.Context, r *region, number int, cause error, stops <-chan error) (*taskmanager.Restore, error) {
 	if j.keeper == nil {
 		return nil, nil
 	}
@@ -58,9 +63,15 @@ func (j *Job) begin(number int, cause error) (*taskmanager.Restore, error) {
 		err     error
 	}
 	answers := make(chan answer, 1)
-	j.keeper.restart(number, cause, func(r *taskmanager.Restore, err error) { answers <- answer{r, err} })
-	a := <-answers
-	return a.restore, a.err
+	j.keeper.restart(r, number, cause, func(r *taskmanager.Restore, err error) { answers <- answer{r, err} })
+	select {
+	case a := <-answers:
+		return a.restore, a.err
+	case err := <-stops:
+		return nil, fmt.Errorf("%w: %w", errStopped, err)
+	case <-ctx.Done():
+		return nil, canceled(ctx)
+	}
 }
 
 // errNoSnapshots is the answer to requests for savepoints of a job that can't take any.

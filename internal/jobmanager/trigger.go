@@ -23,11 +23,7 @@ func (j *Job) TriggerCheckpoint(ctx context.Context, full bool) (int64, error) {
 		ask := func() {
 			k.ask(control.Trigger{Kind: control.Checkpoint, Full: full}, func(e control.Ended) { answers <- e })
 		}
-		if k.run == nil && !k.ended {
-			k.early = append(k.early, ask)
-			return
-		}
-		ask()
+		k.askWhenAllRun(ask)
 	})
 	select {
 	case e := <-answers:

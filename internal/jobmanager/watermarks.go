@@ -10,16 +10,13 @@ import (
 // Watermarks is the event time of every operator's subtasks, in the order of the plan, and what holds it back; nil before
 // the first attempt. Subtasks go on while it is made: what it says of two of them may be of two moments.
 func (j *Job) Watermarks() []WatermarkReport {
-	a := j.Attempt()
-	if a == nil {
-		return nil
-	}
-	s := survey{tasks: make(map[[2]int]*taskmanager.Subtask, len(a.Tasks)), furthest: map[place]int64{}}
-	for _, t := range a.Tasks {
+	tasks := j.Tasks()
+	s := survey{tasks: make(map[[2]int]*taskmanager.Subtask, len(tasks)), furthest: map[place]int64{}}
+	for _, t := range tasks {
 		s.tasks[[2]int{t.Vertex.Index, t.Index}] = t
 	}
 	var reports []WatermarkReport
-	for _, t := range a.Tasks {
+	for _, t := range tasks {
 		for node := range t.Vertex.Nodes {
 			reports = append(reports, s.report(place{t, node}))
 		}
@@ -27,7 +24,7 @@ func (j *Job) Watermarks() []WatermarkReport {
 	return reports
 }
 
-// survey looks at all subtasks of an attempt.
+// survey looks at all subtasks.
 type survey struct {
 	tasks    map[[2]int]*taskmanager.Subtask // by vertex and index
 	furthest map[place]int64

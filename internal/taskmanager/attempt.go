@@ -34,6 +34,8 @@ type Options struct {
 	Checkpoints *Checkpoints
 	// Restore is the snapshot that the attempt begins with; nil: it begins afresh.
 	Restore *Restore
+	// Vertices are those whose subtasks are run, which exchange nothing with others; nil: all.
+	Vertices []*plan.ExecutionVertex
 }
 
 // Job is what the attempts of a job have in common.
@@ -54,7 +56,7 @@ type Ended struct {
 	Err             error // nil: finished; exchange.ErrCancelled: cancelled
 }
 
-// Attempt is one execution of all subtasks of a job.
+// Attempt is one execution of all subtasks of a job, or of a failover region of it.
 type Attempt struct {
 	Number int
 	Tasks  []*Subtask
@@ -117,7 +119,10 @@ func Deploy(ctx context.Context, job *Job, number int, opt Options, toCoordinato
 	if job.Latency > 0 {
 		b.origins = origins(job.Graph)
 	}
-	for _, v := range job.Graph.Vertices {
+	if opt.Vertices == nil {
+		opt.Vertices = job.Graph.Vertices
+	}
+	for _, v := range opt.Vertices {
 		for _, st := range v.Subtasks {
 			if err := b.build(v, st); err != nil {
 				cancel()

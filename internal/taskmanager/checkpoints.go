@@ -267,6 +267,16 @@ func (r *Restore) finished(v *plan.Vertex, subtask int) bool {
 	return true
 }
 
+// AllFinished reports whether all subtasks of a vertex had finished before the snapshot.
+func (r *Restore) AllFinished(v *plan.Vertex) bool {
+	for s := range v.Parallelism {
+		if !r.finished(v, s) {
+			return false
+		}
+	}
+	return true
+}
+
 // Trigger has a task take a snapshot.
 func (s *Subtask) Trigger(b control.Barrier) { s.Mailbox.Post(s.task.Trigger(b)) }
 
