@@ -88,7 +88,12 @@ func (r *chunkReader) identify(size int64) error {
 // readAt fills b; a file that ends before is damaged.
 func (r *chunkReader) readAt(b []byte, at int64) error {
 	n, err := r.r.ReadAt(b, at)
-	if n == len(b) {
+	return r.whole(n, len(b), at, err)
+}
+
+// whole gives the error of reading want bytes, of which there were n.
+func (r *chunkReader) whole(n, want int, at int64, err error) error {
+	if n == want {
 		return nil
 	}
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
@@ -110,6 +115,7 @@ type block struct {
 // error.
 func (r *chunkReader) blocks(s *section, at int64, f func(*block) (bool, error)) error {
 	w := window{r: r, at: at, end: at + s.bytes()}
+	defer w.leave()
 	for _, g := range s.groups {
 		for left := g.bytes; left > 0; {
 			b, err := w.next(s.index, g.group, left)
@@ -130,6 +136,7 @@ type window struct {
 	r       *chunkReader
 	at, end int64  // what is still to be read into the buffer
 	b       []byte // what was read and not yet given
+	ahead   *readAhead
 }
 
 // bytes is what the block takes in the chunk.
@@ -180,6 +187,26 @@ func (w *window) block(left int64) (b block, err error) {
 	return b, nil
 }
 
+// read reads what follows in the window.
+func (w *window) read(b []byte) error {
+	if w.end-w.at < aheadLeast && w.ahead == nil || w.r.chunk.path == "" {
+		return w.r.readAt(b, w.at)
+	}
+	if w.ahead == nil {
+		w.ahead = newReadAhead(w.r.r, w.at, w.end)
+	}
+	n, err := w.ahead.read(b)
+	return w.r.whole(n, len(b), w.at, err)
+}
+
+// leave ends what reads ahead.
+func (w *window) leave() {
+	if w.ahead != nil {
+		w.ahead.end()
+		w.ahead = nil
+	}
+}
+
 // fill sees to it that n bytes are in the buffer, of which the window has so many left.
 func (w *window) fill(n int) error {
 	if len(w.b) >= n {
@@ -193,7 +220,7 @@ func (w *window) fill(n int) error {
 	}
 	kept := copy(r.buf, w.b)
 	more := int(min(int64(len(r.buf)-kept), w.end-w.at))
-	if err := r.readAt(r.buf[kept:kept+more], w.at); err != nil {
+	if err := w.read(r.buf[kept : kept+more]); err != nil {
 		return err
 	}
 	w.at += int64(more)

@@ -100,6 +100,7 @@ func (c *cursor) enter(p *piece) error {
 		}
 		end += c.pieces[i].bytes
 	}
+	c.window.leave()
 	c.window = window{r: c.reader, at: p.at, end: end}
 	return nil
 }
@@ -109,6 +110,7 @@ func (c *cursor) close() error {
 	if c.reader == nil {
 		return nil
 	}
+	c.window.leave()
 	err := c.reader.close()
 	c.reader = nil
 	return err
