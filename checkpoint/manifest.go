@@ -23,6 +23,8 @@ func (k Kind) String() string {
 type Manifest struct {
 	// Folder is where the snapshot lies; the paths of its chunks start there. It is not written: Load sets it.
 	Folder string
+	// Version is that of the format of the manifest's file. Load sets it; what is written has ManifestVersion.
+	Version int
 	// ID is the number of the checkpoint. Savepoints are counted with the checkpoints of their job.
 	ID int64
 	// Kind says whose the snapshot is.

@@ -165,6 +165,6 @@ func Load(f vfs.FS, location string) (*Manifest, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load snapshot: %w", err)
 	}
-	m.Folder = folder
+	m.Folder, m.Version = folder, int(binary.LittleEndian.Uint32(b[4:]))
 	return m, nil
 }

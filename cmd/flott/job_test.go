@@ -94,7 +94,7 @@ func TestSavepointOfAJobIsShown(t *testing.T) {
 
 	var r report
 	decode(t, must(t, "savepoint", "inspect", "-json", path), &r)
-	if r.JobName != "tallying" || r.JobID != id || r.Kind != "savepoint" || r.FormatVersion != 1 {
+	if r.JobName != "tallying" || r.JobID != id || r.Kind != "savepoint" || r.FormatVersion != 2 {
 		t.Errorf("%+v", r)
 	}
 	operator := func(uid string) operatorReport {

@@ -107,7 +107,7 @@ type listReport struct {
 // report gathers what a snapshot holds. What can't be read is missing in it, and is the error.
 func (a *app) report(m *checkpoint.Manifest) (*report, error) {
 	r := &report{
-		Folder: m.Folder, FormatVersion: checkpoint.ManifestVersion, // Load reads no other
+		Folder: m.Folder, FormatVersion: m.Version,
 		Kind: m.Kind.String(), ID: m.ID, JobID: m.JobID, JobName: m.JobName, Time: instant(m.Time), TimeMillis: m.Time,
 		HashSeed: strconv.FormatUint(m.HashSeed, 10), Bytes: m.Bytes(), Files: len(m.Files()),
 	}
