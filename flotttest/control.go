@@ -150,7 +150,11 @@ func (c *Control) add(n *plan.ChainNode) error {
 		if rt.Restored != nil {
 			o.Restored = rt.Restored.Store
 		}
-		return h.openState(c.config.settings.Backend, o)
+		backend, err := c.config.settings.StateBackend()
+		if err != nil {
+			return nil, err
+		}
+		return h.openState(backend, o)
 	}
 	at := &node{op: n.Node.New(), rt: rt, host: h, fanIn: map[int]*union{}, groups: groups}
 	c.nodes[n.Node] = at

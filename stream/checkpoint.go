@@ -87,14 +87,15 @@ func (e *Env) EnableCheckpointing(interval time.Duration, opts ...CheckpointOpti
 	return e
 }
 
-// SetCheckpointStorage sets the folder in which checkpoints lie, each job in one of its own that is named by its ID. The
-// default keeps them in memory, which survives failures of tasks but not the end of the process.
+// SetCheckpointStorage sets the folder in which checkpoints lie, each job in one of its own that is named by its ID: a path, or a
+// URL (file:, or one that WithStorage opens). The default keeps them in memory, which survives failures of tasks but not the end
+// of the process, and takes 5 MiB of each subtask of an operator (WithMemoryStorageLimit).
 func (e *Env) SetCheckpointStorage(dir string) *Env {
 	if dir == "" {
 		e.report(errors.New("set checkpoint storage: the folder has no name; leave the call out to keep checkpoints in memory"))
 		return e
 	}
-	e.e.Settings.Checkpoints.Dir = dir
+	e.e.Settings.Checkpoints.Dir, e.e.Settings.Checkpoints.Storage = dir, env.StorageByDir
 	return e
 }
 
@@ -106,8 +107,13 @@ func AllowNonRestored() SavepointOption {
 	return func(c *env.Checkpoints) { c.AllowNonRestored = true }
 }
 
-// WithSavepoint starts the job from the savepoint, or retained checkpoint, in that folder. State goes to the operators of
-// the same UID; parallelism may differ. It is not changed and never removed.
+// ClaimSavepoint makes what the job starts from its own: it is removed once the job does not need it any more, as checkpoints
+// are.
+func ClaimSavepoint() SavepointOption { return func(c *env.Checkpoints) { c.Claim = true } }
+
+// WithSavepoint starts the job from the savepoint, or retained checkpoint, in that folder: a path, or a URL (file:, or one that
+// WithStorage opens). State goes to the operators of the same UID; parallelism may differ. It is not changed, and not removed
+// but with ClaimSavepoint.
 func WithSavepoint(path string, opts ...SavepointOption) Option {
 	return func(s *env.Settings) {
 		s.Checkpoints.Savepoint = path
@@ -140,7 +146,8 @@ const (
 // Checkpoints is the history of the job's checkpoints and savepoints so far.
 func (j *Job) Checkpoints() CheckpointHistory { return j.x.Checkpoints() }
 
-// TriggerSavepoint takes a savepoint into a new folder under dir and gives that folder when it is complete. The job goes on.
+// TriggerSavepoint takes a savepoint into a new folder under dir, a path or URL, and gives that folder when it is complete. With
+// "" it lies where configuration (execution.checkpointing.savepoint-dir) or SetSavepointStorage says. The job goes on.
 // A savepoint is the caller's: the job never removes it, and it may be moved. When ctx ends, the call returns and the
 // savepoint may still be completed.
 func (j *Job) TriggerSavepoint(ctx context.Context, dir string) (path string, err error) {

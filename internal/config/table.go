@@ -22,7 +22,7 @@ func pipelineOptions() []Option {
 		{Key: "pipeline.cached-files", Type: List, Meaning: "files for all operators: name:n,path:p for each"},
 		{Key: "execution.buffer-timeout.enabled", Type: Boolean, Default: "true", Meaning: "false: only full frames are sent"},
 		{Key: "execution.buffer-timeout.interval", Older: []string{"execution.buffer-timeout"}, Type: Duration, Default: "100 ms", Least: -int64(time.Millisecond), Meaning: "0: each element is sent at once; -1: only full frames; else what waits is sent when the input runs dry"},
-		{Key: "execution.runtime-mode", Type: Enum, Default: "STREAMING", Values: []string{"STREAMING", "BATCH", "AUTOMATIC"}, Meaning: "jobs are streaming ones: the others are refused"},
+		{Key: "execution.runtime-mode", Type: Enum, Default: "STREAMING", Values: []string{"STREAMING", "BATCH", "AUTOMATIC"}, Meaning: "jobs are streaming ones; AUTOMATIC means it, too, BATCH is refused"},
 	}
 }
 
@@ -59,8 +59,6 @@ func stateOptions() []Option {
 		{Key: p + "savepoint-dir", Older: []string{"state.savepoints.dir", "savepoints.state.backend.fs.dir"}, Type: Text, Meaning: "folder or URL of savepoints that are taken without one"},
 		{Key: "savepoints.state.backend", Type: Enum, Values: []string{"jobmanager", "filesystem"}, Meaning: "of old: where savepoints lie that are taken without a folder: in the job manager's memory, lost with the process, or in the folder, which must be set"},
 		{Key: "state.memory-storage.limit", Type: MemorySize, Default: "5 mb", Least: 1, Meaning: "most that one subtask of an operator may add to a snapshot in the job manager's memory (a key of Flott's own)"},
-		{Key: p + "local-backup.enabled", Older: []string{"state.backend.local-recovery"}, Type: Boolean, Default: "false", Meaning: "tasks keep copies of their state to recover from"},
-		{Key: p + "local-backup.dirs", Older: []string{"taskmanager.state.local.root-dirs"}, Type: Text, Meaning: "folder of these copies"},
 		{Key: r + "path", Older: []string{"execution.savepoint.path"}, Type: Text, Launcher: true, Meaning: "savepoint or retained checkpoint to start from"},
 		{Key: r + "ignore-unclaimed-state", Older: []string{"execution.savepoint.ignore-unclaimed-state"}, Type: Boolean, Default: "false", Launcher: true, Meaning: "state that the program has no operator for is dropped"},
 		{Key: r + "claim-mode", Older: []string{"execution.savepoint-restore-mode"}, Type: Enum, Default: "NO_CLAIM", Values: []string{"NO_CLAIM", "CLAIM", "LEGACY"}, Launcher: true, Meaning: "CLAIM: the job removes what it has started from once it does not need it any more; NO_CLAIM and LEGACY: it never does"},
@@ -84,9 +82,7 @@ func restartOptions() []Option {
 		{Key: exponential + "initial-backoff", Type: Duration, Default: "1 s", Least: int64(time.Millisecond), Meaning: "how long after the first failure"},
 		{Key: exponential + "max-backoff", Type: Duration, Default: "1 min", Least: int64(time.Millisecond), Meaning: "how long at most"},
 		{Key: exponential + "backoff-multiplier", Type: Number, Default: "1.5", Least: 1, Meaning: "how much longer after each further one"},
-		{Key: exponential + "jitter-factor", Type: Number, Default: "0.1", Meaning: "share by which pauses vary at random"},
 		{Key: exponential + "reset-backoff-threshold", Type: Duration, Default: "1 h", Least: int64(time.Millisecond), Meaning: "time without a failure that starts over"},
-		{Key: exponential + "attempts-before-reset-backoff", Type: Text, Default: "infinite", Meaning: "how often it is tried again before it starts over"},
 		{Key: "jobmanager.execution.failover-strategy", Type: Enum, Default: "region", Values: []string{"region", "full"}, Meaning: "which tasks are restarted: those connected with the one that failed, or all"},
 	}
 }

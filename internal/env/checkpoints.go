@@ -17,6 +17,7 @@ import (
 	"github.com/flott-dev/flott/internal/operator"
 	"github.com/flott-dev/flott/internal/plan"
 	"github.com/flott-dev/flott/internal/vfs"
+	"github.com/flott-dev/flott/statebackend"
 )
 
 // CheckpointMode and Retention are the coordinator's words for what a checkpoint promises and which outlive their job.
@@ -58,20 +59,46 @@ type Checkpoints struct {
 	Timeout           time.Duration // default 10 min
 	MinPause          time.Duration
 	MaxConcurrent     int // default 1
+	Unaligned         bool
+	AlignedTimeout    time.Duration // before a checkpoint becomes unaligned; 0: it begins so
 	TolerableFailures int
 	Retention         Retention
-	Incremental       bool   // checkpoints hold what has changed since earlier ones
-	Dir               string // where checkpoints lie; "": in memory, kept by the job manager
+	Incremental       bool // checkpoints hold what has changed since earlier ones
+	Retained          int  // completed ones that are kept; default 1
+	AfterTasksFinish  bool // default true
+	PreferCheckpoint  bool // a restart passes over newer savepoints
+	History           int  // how many the statistics remember; default 10
+	InlineBytes       int  // smaller pieces of state go into the manifest; 0: the container's default, negative: none
+	Storage           Storage
+	Dir               string // folder or URL where checkpoints lie; "": in memory, kept by the job manager
+	SavepointDir      string // folder or URL of savepoints that are taken without one; "": there is none
+	MemoryLimit       int64  // of what a subtask of an operator may add to a snapshot in memory; default DefaultMemoryLimit
 	Savepoint         string // to start from; "": none
+	Claim             bool   // it becomes the job's, who removes it
 	AllowNonRestored  bool   // state of the savepoint that the program has no operator for is dropped
 	Recovery          string // the folder in which a killed program finds its state; "": it begins afresh
 	FS                vfs.FS // where these folders are; nil: on the machine's disks
 }
 
+// Storage is where checkpoints lie.
+type Storage uint8
+
+const (
+	// StorageByDir: in the folder if there is one, else in memory. The default.
+	StorageByDir Storage = iota
+	// InMemory: in the job manager's memory.
+	InMemory
+	// InFiles: in the folder, which must be set.
+	InFiles
+)
+
 // DefaultCheckpoints are the settings of a job that sets nothing.
 func DefaultCheckpoints() Checkpoints {
 	d := control.DefaultCheckpointConfig()
-	return Checkpoints{Timeout: d.Timeout, MaxConcurrent: d.MaxConcurrent}
+	return Checkpoints{
+		Timeout: d.Timeout, MaxConcurrent: d.MaxConcurrent, Retained: d.Retained, AfterTasksFinish: d.AfterTasksFinish,
+		History: d.History, MemoryLimit: DefaultMemoryLimit,
+	}
 }
 
 // config is what the coordinator gets, validated.
@@ -80,6 +107,8 @@ func (c *Checkpoints) config() (control.CheckpointConfig, error) {
 	out.Interval, out.Timeout, out.MinPause = c.Interval, c.Timeout, c.MinPause
 	out.MaxConcurrent, out.TolerableFailures = c.MaxConcurrent, c.TolerableFailures
 	out.Mode, out.Retention = c.Mode, c.Retention
+	out.Retained, out.AfterTasksFinish, out.PreferCheckpoint, out.History = c.Retained, c.AfterTasksFinish, c.PreferCheckpoint, c.History
+	out.Unaligned, out.AlignedTimeout = c.Unaligned, c.AlignedTimeout
 	if c.Recovery != "" {
 		out.Retention = max(out.Retention, RetainOnFailure) // a program that failed for good is started again, too
 	}
@@ -93,10 +122,18 @@ func (c *Checkpoints) config() (control.CheckpointConfig, error) {
 	if c.Recovery != "" && c.Dir != "" {
 		err = errors.Join(fmt.Errorf("checkpoints lie in the recovery folder %s: set no checkpoint storage beside it", c.Recovery), err)
 	}
+	if c.Storage == InFiles && c.Dir == "" && c.Recovery == "" {
+		err = errors.Join(errors.New("checkpoints are to lie in files, and no folder is set: set execution.checkpointing.dir, or call SetCheckpointStorage"), err)
+	}
 	if err != nil {
 		return out, fmt.Errorf("configure checkpoints: %w", err)
 	}
 	return out, nil
+}
+
+// inMemory says whether checkpoints lie in the job manager's memory.
+func (c *Checkpoints) inMemory() bool {
+	return c.Recovery == "" && (c.Dir == "" || c.Storage == InMemory)
 }
 
 // disk is where folders are.
@@ -111,11 +148,13 @@ func (c *Checkpoints) disk() vfs.FS {
 type keeping struct {
 	opt     *jobmanager.CheckpointOptions // nil: it takes none
 	refusal error                         // why
+	places  *places                       // nil if it takes none
+	backend statebackend.Backend
 	release func()
 }
 
 // keeping prepares the keeping of the snapshots of a job, and the plan for what it goes on from.
-func (e *Env) keeping(jg *plan.JobGraph, id, name string) (k keeping, err error) {
+func (e *Env) keeping(ctx context.Context, jg *plan.JobGraph, id, name string) (k keeping, err error) {
 	k.release = func() {}
 	c := &e.Settings.Checkpoints
 	if k.refusal = refuse(jg); k.refusal != nil {
@@ -128,19 +167,22 @@ func (e *Env) keeping(jg *plan.JobGraph, id, name string) (k keeping, err error)
 	if err != nil {
 		return k, err
 	}
-	k.opt = &jobmanager.CheckpointOptions{Config: cfg, FS: c.disk(), SavepointFS: c.disk(), Incremental: c.Incremental}
+	k.places = e.places()
+	places := k.places
+	k.opt = &jobmanager.CheckpointOptions{Config: cfg, FS: places, SavepointFS: places, Incremental: c.Incremental}
 	switch {
 	case c.Recovery != "":
 		err = e.recover(&k, name)
-	case c.Dir != "":
-		var dir string
-		dir, err = slashed(c.Dir)
-		k.opt.Dir = path.Join(dir, id)
+	case c.inMemory():
+		e.remembered++
+		k.opt.Dir, err = places.name(ctx, fmt.Sprintf("%s/%d-%s", memoryCheckpoints, e.remembered, id))
 	default:
-		k.opt.FS, k.opt.Dir = vfs.NewMem(), "/checkpoints"
+		var dir string
+		dir, err = places.name(ctx, c.Dir)
+		k.opt.Dir = path.Join(dir, id)
 	}
 	if err == nil && c.Savepoint != "" && len(k.opt.Completed) == 0 {
-		err = k.fromSavepoint(c.disk(), c.Savepoint)
+		err = k.fromSavepoint(ctx, places, c)
 	}
 	if n := len(k.opt.Completed); err == nil && n > 0 {
 		err = e.fit(jg, k.opt.Completed[n-1].Manifest)
@@ -152,17 +194,21 @@ func (e *Env) keeping(jg *plan.JobGraph, id, name string) (k keeping, err error)
 	return k, nil
 }
 
-// fromSavepoint has the job start from a savepoint, or from a checkpoint that was retained.
-func (k *keeping) fromSavepoint(disk vfs.FS, at string) error {
-	dir, err := slashed(at)
+// fromSavepoint has the job start from a savepoint, or from a checkpoint that was retained. One that it claims is a checkpoint of
+// its own from then on.
+func (k *keeping) fromSavepoint(ctx context.Context, places *places, c *Checkpoints) error {
+	dir, err := places.name(ctx, c.Savepoint)
 	if err != nil {
 		return err
 	}
-	m, err := checkpoint.Load(disk, dir)
+	m, err := checkpoint.Load(places, dir)
 	if err != nil {
-		return fmt.Errorf("start from savepoint %s: %w", at, err)
+		return fmt.Errorf("start from savepoint %s: %w", c.Savepoint, err)
 	}
-	k.opt.Completed = []jobmanager.Snapshot{{FS: disk, Manifest: m, Foreign: true}}
+	if c.Claim {
+		m.Kind = checkpoint.Checkpoint
+	}
+	k.opt.Completed = []jobmanager.Snapshot{{FS: places, Manifest: m, Foreign: !c.Claim}}
 	return nil
 }
 
@@ -248,17 +294,20 @@ func (e *Env) fitNode(v *plan.Vertex, n *plan.ChainNode, o *checkpoint.Operator)
 	return nil
 }
 
-// TakeSavepoint takes a savepoint into a new folder under dir.
+// TakeSavepoint takes a savepoint into a new folder under dir, a path or URL; "": under the job's default.
 func (x *Execution) TakeSavepoint(ctx context.Context, dir string, drain, stop bool) (string, error) {
 	if dir == "" {
-		return "", errors.New("take a savepoint: name the folder under which it is to lie")
+		dir = x.savepoints
+	}
+	if dir == "" {
+		return "", errors.New("take a savepoint: name the folder under which it is to lie, or set execution.checkpointing.savepoint-dir")
 	}
 	if x.refusal != nil {
 		return "", fmt.Errorf("take a savepoint: %w", x.refusal)
 	}
-	target, err := slashed(dir)
+	target, err := x.places.name(ctx, dir)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("take a savepoint: %w", err)
 	}
 	kind := control.Savepoint
 	switch {
@@ -267,5 +316,26 @@ func (x *Execution) TakeSavepoint(ctx context.Context, dir string, drain, stop b
 	case stop:
 		kind = control.StopSavepoint
 	}
-	return x.Savepoint(ctx, target, kind)
+	folder, err := x.Savepoint(ctx, target, kind)
+	if folder != "" {
+		folder = locationOf(folder)
+	}
+	return folder, err
+}
+
+// Checkpoints is the history of the job's snapshots; their locations are paths and URLs.
+func (x *Execution) Checkpoints() CheckpointHistory {
+	o := x.Job.Checkpoints()
+	for _, s := range []*CheckpointStatistics{o.LatestCompleted, o.LatestSavepoint, o.LatestFailed} {
+		if s != nil {
+			s.Location = locationOf(s.Location)
+		}
+	}
+	if o.LatestRestored != nil {
+		o.LatestRestored.Location = locationOf(o.LatestRestored.Location)
+	}
+	for i := range o.History {
+		o.History[i].Location = locationOf(o.History[i].Location)
+	}
+	return o
 }

@@ -10,19 +10,21 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/flott-dev/flott/checkpoint"
 	"github.com/flott-dev/flott/internal/clock"
 	"github.com/flott-dev/flott/internal/control"
 	"github.com/flott-dev/flott/internal/graph"
 	"github.com/flott-dev/flott/internal/host"
 	"github.com/flott-dev/flott/internal/jobmanager"
 	"github.com/flott-dev/flott/internal/plan"
+	"github.com/flott-dev/flott/internal/rest"
 	"github.com/flott-dev/flott/internal/taskmanager"
 	"github.com/flott-dev/flott/serde"
 	"github.com/flott-dev/flott/statebackend"
-	"github.com/flott-dev/flott/statebackend/heap"
 )
 
 // Settings are what a program or the configuration sets on an environment.
@@ -33,17 +35,23 @@ type Settings struct {
 	AutoWatermark      time.Duration // default 200 ms
 	Latency            time.Duration // between two latency markers of a source; default 0: none
 	LatencyGranularity LatencyGranularity
-	Chaining           bool    // default true
-	Restart            Restart // nil: no restart
-	FullRestart        bool    // a failure restarts all tasks, not only those of its failover region
-	Memory             int64   // bytes; 0: 60 % of what the process may use
-	RequireUIDs        bool    // every operator needs a UID or a hash
-	Backend            statebackend.Backend
+	Chaining           bool                   // default true
+	Restart            Restart                // nil: no restart
+	FullRestart        bool                   // a failure restarts all tasks, not only those of its failover region
+	Memory             int64                  // bytes; 0: 60 % of what the process may use
+	RequireUIDs        bool                   // every operator needs a UID or a hash
+	Backends           []statebackend.Backend // those that the program links; the first is the default
+	BackendName        string                 // of the one that keeps state; "": the default
+	Storage            []checkpoint.Opener    // of URLs
+	JobName            string                 // of jobs that are executed without one
+	Check              bool                   // dry run: Start says whether the job could start, and ends the process
+	Configuration      Configuration
 	Isolated           bool
 	GeneralWindows     bool // no window takes a path of its own
 	Parameters         map[string]string
 	Files              map[string]string
 	Checkpoints        Checkpoints
+	REST               REST
 	Serde              []serde.Option
 	Seed               uint64 // of key hashes; 0: DefaultSeed
 	Clock              clock.Clock
@@ -70,18 +78,25 @@ type Env struct {
 	mistakes []error
 	recorded map[string]any
 
-	recoveries int // jobs with recovery so far
+	recoveries    int            // jobs with recovery so far
+	configured    []string       // warnings of the configuration
+	misconfigured error          // mistakes in it
+	memoryStorage *MemoryStorage // the job manager's memory
+	remembered    int            // jobs with checkpoints in it so far
+	server        *rest.Server
 }
 
 // New returns an environment with default settings.
 func New() *Env {
-	e := &Env{Settings: Settings{
+	return &Env{Settings: defaults(), graph: &graph.Graph{}, memoryStorage: NewMemoryStorage()}
+}
+
+func defaults() Settings {
+	return Settings{
 		Parallelism: runtime.GOMAXPROCS(0), MaxParallelism: graph.Unset, BufferTimeout: DefaultBufferTimeout,
 		AutoWatermark: 200 * time.Millisecond, Chaining: true, Parameters: map[string]string{}, Files: map[string]string{},
 		Checkpoints: DefaultCheckpoints(),
-	}}
-	e.graph = &graph.Graph{}
-	return e
+	}
 }
 
 // Add puts a node into the graph.
@@ -117,10 +132,11 @@ func (e *Env) Graph(name string) (*graph.Graph, error) {
 	if g.HashSeed == 0 {
 		g.HashSeed = DefaultSeed
 	}
-	if len(g.Nodes) == 0 && len(e.mistakes) == 0 {
+	err := errors.Join(append([]error{e.misconfigured}, e.mistakes...)...)
+	if len(g.Nodes) == 0 && err == nil {
 		return nil, errors.New("the job has no operators: build a stream before Execute")
 	}
-	return &g, errors.Join(e.mistakes...)
+	return &g, err
 }
 
 // Plan is the job graph of what was built so far. The error joins all mistakes, those of the whole graph after those of
@@ -136,8 +152,9 @@ func (e *Env) Plan(name string) (*plan.JobGraph, error) {
 	return plan.Build(g)
 }
 
-// Warnings is what is allowed and unwise in what was built so far, each with file and line.
-func (e *Env) Warnings() []string { return e.graph.Warnings() }
+// Warnings is what is useless in the configuration, and what is allowed and unwise in what was built so far, each with file and
+// line.
+func (e *Env) Warnings() []string { return append(slices.Clone(e.configured), e.graph.Warnings()...) }
 
 // Execution is a running or ended job.
 type Execution struct {
@@ -145,11 +162,15 @@ type Execution struct {
 	Name  string
 	Graph *plan.ExecutionGraph
 
-	refusal error // why it takes no snapshots
+	refusal    error // why it takes no snapshots
+	places     *places
+	savepoints string          // where they lie by default
+	over       <-chan struct{} // see Over
 }
 
 // Start submits what was built so far and begins an empty graph.
 func (e *Env) Start(ctx context.Context, name string) (*Execution, error) {
+	name = e.jobName(name)
 	jg, err := e.Plan(name)
 	e.graph, e.mistakes = &graph.Graph{}, nil
 	if err != nil {
@@ -162,11 +183,23 @@ func (e *Env) Start(ctx context.Context, name string) (*Execution, error) {
 	if c == nil {
 		c = clock.NewSystem()
 	}
-	id := newID()
-	keeping, err := e.keeping(jg, id, name)
+	backend, err := e.backend()
 	if err != nil {
 		return nil, fmt.Errorf("start job %q: %w", name, err)
 	}
+	hold, err := e.openREST()
+	if err != nil {
+		return nil, fmt.Errorf("start job %q: %w", name, err)
+	}
+	id := newID()
+	keeping, err := e.keeping(ctx, jg, id, name)
+	if err != nil {
+		if hold != nil {
+			hold.Release()
+		}
+		return nil, fmt.Errorf("start job %q: %w", name, err)
+	}
+	keeping.backend = backend
 	e.Settings.Checkpoints.Savepoint = "" // the program's next job is another one
 	job := e.job(jg, name)
 	threads := e.Settings.Threads
@@ -174,9 +207,14 @@ func (e *Env) Start(ctx context.Context, name string) (*Execution, error) {
 		threads = host.Goroutines{Clock: c}
 	}
 	opt := taskmanager.Options{
-		Threads: threads, Clock: c, Memory: e.memory(), Backend: e.backend(), Isolated: e.Settings.Isolated,
+		Threads: threads, Clock: c, Memory: e.memory(), Backend: backend, Isolated: e.Settings.Isolated,
 	}
-	return &Execution{Job: jobmanager.Submit(ctx, id, job, opt, e.restart(), keeping.opt), Name: name, Graph: job.Graph, refusal: keeping.refusal}, nil
+	x := &Execution{
+		Job: jobmanager.Submit(ctx, id, job, opt, e.restart(), keeping.opt), Name: name, Graph: job.Graph, refusal: keeping.refusal,
+		places: keeping.places, savepoints: e.Settings.Checkpoints.SavepointDir,
+	}
+	e.serve(x, c, &keeping, hold)
+	return x, nil
 }
 
 // job is what the attempts of the job have in common.
@@ -193,13 +231,6 @@ func (e *Env) restart() jobmanager.Restarts {
 		return jobmanager.Restarts{Strategy: e.Settings.Restart(), Full: e.Settings.FullRestart}
 	}
 	return jobmanager.Restarts{Strategy: control.NoRestart{}}
-}
-
-func (e *Env) backend() statebackend.Backend {
-	if e.Settings.Backend != nil {
-		return e.Settings.Backend
-	}
-	return heap.Backend{}
 }
 
 func (e *Env) memory() *host.Memory {

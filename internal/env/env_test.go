@@ -21,6 +21,7 @@ import (
 	"github.com/flott-dev/flott/internal/operator/sink"
 	"github.com/flott-dev/flott/internal/operator/source"
 	"github.com/flott-dev/flott/internal/plan"
+	"github.com/flott-dev/flott/statebackend"
 	"github.com/flott-dev/flott/statebackend/heap"
 )
 
@@ -184,13 +185,13 @@ func TestMemoryAndBackendHaveDefaults(t *testing.T) {
 	if got, want := e.memory().Limit(), host.CgroupLimit()/10*6; got != want || got <= 0 {
 		t.Errorf("by default %d bytes, want %d: 60 %% of what the process may use", got, want)
 	}
-	if _, ok := e.backend().(heap.Backend); !ok {
-		t.Errorf("by default state is kept by %T", e.backend())
+	if b, err := e.backend(); err != nil || b != (heap.Backend{}) {
+		t.Errorf("by default state is kept by %T, %v", b, err)
 	}
 	e.Settings.Memory = 1 << 20
 	mine := &heap.Backend{}
-	e.Settings.Backend = mine
-	if e.memory().Limit() != 1<<20 || e.backend() != mine {
+	e.Settings.Backends = []statebackend.Backend{mine}
+	if b, err := e.backend(); e.memory().Limit() != 1<<20 || b != mine || err != nil {
 		t.Error("memory or backend are not those that were set")
 	}
 }

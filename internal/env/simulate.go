@@ -13,6 +13,7 @@ import (
 	"github.com/flott-dev/flott/internal/jobmanager"
 	"github.com/flott-dev/flott/internal/plan"
 	"github.com/flott-dev/flott/internal/taskmanager"
+	"github.com/flott-dev/flott/statebackend"
 )
 
 // Simulate runs what was built so far on the calling goroutine: the real operators, tasks and exchange under a seeded
@@ -20,13 +21,18 @@ import (
 // seed gives the same trace and the same results. Sources with an enumerator need goroutines and are refused; an operator
 // that starts a goroutine fails.
 func (e *Env) Simulate(ctx context.Context, name string, seed uint64) (trace string, err error) {
+	name = e.jobName(name)
 	jg, err := e.Plan(name)
 	e.graph, e.mistakes = &graph.Graph{}, nil
 	if err != nil {
 		return "", fmt.Errorf("build job %q: %w", name, err)
 	}
+	backend, err := e.backend()
+	if err != nil {
+		return "", fmt.Errorf("simulate job %q: %w", name, err)
+	}
 	if e.Settings.Checkpoints.Enabled {
-		return e.rehearse(ctx, jg, name, seed)
+		return e.rehearse(ctx, jg, name, seed, backend)
 	}
 	r, job := rehearsal{}, e.job(jg, name)
 	coords, err := newReactive(ctx, job.Graph.Vertices, r.fail)
@@ -36,7 +42,7 @@ func (e *Env) Simulate(ctx context.Context, name string, seed uint64) (trace str
 	c := clock.NewManual(0)
 	sim := host.NewSimulation(seed, c)
 	opt := taskmanager.Options{
-		Threads: sim, Clock: c, Memory: e.memory(), Backend: e.backend(), Isolated: e.Settings.Isolated, NoGoroutines: true,
+		Threads: sim, Clock: c, Memory: e.memory(), Backend: backend, Isolated: e.Settings.Isolated, NoGoroutines: true,
 	}
 	r.attempt, err = taskmanager.Deploy(ctx, job, 0, opt, coords.fromSubtask, func(t taskmanager.Ended) { r.fail(t.Err) })
 	if err != nil {
@@ -50,9 +56,9 @@ func (e *Env) Simulate(ctx context.Context, name string, seed uint64) (trace str
 }
 
 // rehearse simulates a job that takes checkpoints, with its restarts.
-func (e *Env) rehearse(ctx context.Context, jg *plan.JobGraph, name string, seed uint64) (trace string, err error) {
+func (e *Env) rehearse(ctx context.Context, jg *plan.JobGraph, name string, seed uint64, backend statebackend.Backend) (trace string, err error) {
 	wrap := func(err error) error { return fmt.Errorf("simulate job %q with seed %d: %w", name, seed, err) }
-	keeping, err := e.keeping(jg, "simulated", name)
+	keeping, err := e.keeping(ctx, jg, "simulated", name)
 	if err != nil {
 		return "", wrap(err)
 	}
@@ -60,7 +66,7 @@ func (e *Env) rehearse(ctx context.Context, jg *plan.JobGraph, name string, seed
 	sim := host.NewSimulation(seed, clock.NewManual(0))
 	r := jobmanager.Rehearsal{
 		ID: "simulated", Job: e.job(jg, name), Restarts: e.restart(), Snapshots: *keeping.opt,
-		Options: taskmanager.Options{Memory: e.memory(), Backend: e.backend(), Isolated: e.Settings.Isolated},
+		Options: taskmanager.Options{Memory: e.memory(), Backend: backend, Isolated: e.Settings.Isolated},
 		Coordinators: func(vertices []*plan.ExecutionVertex, fail func(error)) (jobmanager.RehearsedCoordinators, error) {
 			cs, err := newReactive(ctx, vertices, fail)
 			if err != nil {
