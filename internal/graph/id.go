@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+
+	"github.com/flott-dev/flott/internal/murmur"
 )
 
 // ID is the stable identity of a node: its state in a snapshot and its vertex in REST are found by it.
@@ -26,7 +28,7 @@ func ParseID(s string) (ID, error) {
 }
 
 // UIDHash is the id of a node with this UID: the very one that Flink gives it.
-func UIDHash(uid string) ID { return murmur128([]byte(uid)) }
+func UIDHash(uid string) ID { return murmur.Sum128([]byte(uid)) }
 
 // structure is the version of the rule by which ids are made of structure; whoever changes the rule breaks the restore of
 // every node without a UID and must count on.
@@ -56,7 +58,7 @@ func (g *Graph) ids(order []*Node) (map[*Node]ID, []error) {
 		shape := n.shape(ids, followers[n])
 		place := equal[shape]
 		equal[shape]++
-		id := murmur128(binary.BigEndian.AppendUint32(shape[:], place))
+		id := murmur.Sum128(binary.BigEndian.AppendUint32(shape[:], place))
 		if n.UID != "" {
 			id = UIDHash(n.UID)
 		}
@@ -108,7 +110,7 @@ func (n *Node) shape(ids map[*Node]ID, followers int) ID {
 		b = append(b, e.Tag...)
 		b = binary.AppendVarint(b, int64(e.Input))
 	}
-	return murmur128(b)
+	return murmur.Sum128(b)
 }
 
 // chainable counts, per node, the consumers that its and their declarations let join it.

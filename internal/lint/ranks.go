@@ -18,6 +18,7 @@ func Ranks() []Rank {
 		{"internal/vfs", "F0", "the injected file system"},
 		{"internal/host", "F0", "the one point where a subtask waits; above clock, as deadlines are read from it"},
 		{"internal/keygroup", "F0", "hash to key group to subtask, as Flink computes it"},
+		{"internal/murmur", "F0", "the hash of UIDs, as Flink computes it"},
 
 		{"internal/config", "F1", "keys, files and values of configuration: pure, it needs nothing of ours"},
 		{"serde", "F1", "type handles and codecs: the lowest contract, since everything that moves has a type"},
