@@ -69,6 +69,11 @@ func (c *SourceContext[T]) mark(m frame.Mark) bool {
 	return true
 }
 
+// Locked runs f so that no snapshot is taken meanwhile: what f collects and how it moves the position of the source belong
+// together (Flink: the checkpoint lock). f must not wait for outside data, as a checkpoint waits for it. One goroutine at a
+// time is in Locked; a call inside of f waits for ever.
+func (c *SourceContext[T]) Locked(f func()) { c.feed.Section(f) }
+
 // Subtask is the number of the subtask, from 0, and Parallelism how many there are.
 func (c *SourceContext[T]) Subtask() int { return c.Info().Subtask }
 
@@ -78,3 +83,14 @@ func (c *SourceContext[T]) Parallelism() int { return c.Info().Parallelism }
 // SourceFunction produces the elements of a source: see SourceContext. It ends the source by returning; an error fails
 // the task. ctx ends when the task is cancelled or fails, and the function must return then.
 type SourceFunction[T any] = func(ctx context.Context, out *SourceContext[T]) error
+
+// SourceProcessor is a function source with state, made by a constructor that gets the subtask's runtime. Its state is
+// operator state (Runtime.OperatorList) which Run changes, and collects what belongs to it, inside of SourceContext.Locked;
+// or fields that SnapshotState (Checkpointed) brings into operator state. What was collected before a snapshot and has not
+// left the source is part of the snapshot. SnapshotState and the calls of CheckpointListener come while no one is in Locked.
+// Close (Closer), if there is one, is called when Run has returned, on its goroutine.
+type SourceProcessor[T any] interface {
+	// Run produces the elements, as a SourceFunction does. After a restore the constructor found the state of the snapshot,
+	// and Run goes on from there.
+	Run(ctx context.Context, out *SourceContext[T]) error
+}

@@ -18,7 +18,7 @@ type SourceFunction[T any] = process.SourceFunction[T]
 // FromFunc is a stream of what f emits, from one subtask. f runs on a goroutine of its own and may wait for outside data;
 // the source ends when it returns, an error or panic fails the task. ctx ends when the task is cancelled or fails; f must
 // return then. Snapshots know nothing of where f is: a job that is restored calls it anew, and what it emits again is
-// counted again. A source that must not repeat itself is a connector.Source.
+// counted again. A source that must not repeat itself is a connector.Source, or a source processor.
 func (e *Env) FromFunc[T any](name string, f SourceFunction[T]) *Stream[T] {
 	return e.fromFunc(name, f, false)
 }
@@ -37,6 +37,28 @@ func (e *Env) AddSource[T any](f SourceFunction[T]) *Stream[T] {
 // AddParallelSource is FromParallelFunc under that name.
 func (e *Env) AddParallelSource[T any](f SourceFunction[T]) *Stream[T] {
 	return e.fromFunc("Custom Source", f, true)
+}
+
+// FromSourceProcessor is a stream of what a source processor emits, from one subtask: a function source whose state is part
+// of snapshots, so that it goes on where it was after a restore (see process.SourceProcessor).
+func (e *Env) FromSourceProcessor[T any, P process.SourceProcessor[T]](name string, constructor func(rt *process.Runtime) P) *Stream[T] {
+	return fromProcessor[T](e, name, constructor, false)
+}
+
+// FromParallelSourceProcessor is FromSourceProcessor with as many subtasks as the environment's parallelism says, each with
+// a processor of its own.
+func (e *Env) FromParallelSourceProcessor[T any, P process.SourceProcessor[T]](name string, constructor func(rt *process.Runtime) P) *Stream[T] {
+	return fromProcessor[T](e, name, constructor, true)
+}
+
+func fromProcessor[T any, P process.SourceProcessor[T]](e *Env, name string, constructor func(rt *process.Runtime) P, parallel bool) *Stream[T] {
+	t := typeOf[T](e)
+	if constructor == nil {
+		e.report(fmt.Errorf("read from source processor %q: its constructor is nil", name))
+	}
+	c := e.sourceNode(name, t, parallel, func() operator.Operator { return source.Processor[T](t, constructor) })
+	c.node.Stateful = true
+	return &Stream[T]{c}
 }
 
 func (e *Env) fromFunc[T any](name string, f SourceFunction[T], parallel bool) *Stream[T] {

@@ -209,30 +209,3 @@ func (s slowClose) Close() error {
 	<-s.goOn
 	return nil
 }
-
-func taskRules() map[string]func(*testing.T) {
-	return map[string]func(*testing.T){
-		"rule/operators_closed_before_task_stops": func(t *testing.T) {
-			s := slowClose{make(chan struct{}), make(chan struct{})}
-			env := stream.NewEnv().SetParallelism(1)
-			env.FromElements[int64](1).Process(func(*process.Runtime) slowClose { return s }).Discard()
-			job, err := env.ExecuteAsync(t.Context(), "slow close")
-			if err != nil {
-				t.Fatal(err)
-			}
-			<-s.closing
-			select {
-			case <-job.Done():
-				t.Error("the job has ended while an operator is being closed")
-			default:
-			}
-			if status := job.Status(); status != "RUNNING" {
-				t.Errorf("the job is %s", status)
-			}
-			close(s.goOn)
-			if _, err := job.Wait(); err != nil {
-				t.Error(err)
-			}
-		},
-	}
-}

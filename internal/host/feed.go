@@ -21,6 +21,8 @@ type Feed[B Batch] struct {
 	limit  int
 	room   chan struct{} // capacity 1: "look again"
 
+	section sync.Mutex // held by a producer's section, and by Freeze
+
 	mu     sync.Mutex
 	open   B
 	isOpen bool
@@ -28,6 +30,7 @@ type Feed[B Batch] struct {
 	spare  []B
 	hungry bool // the subtask waits for anything
 	queue  int  // producers that wait for room
+	urgent bool // Freeze waits for a section to end: its producer finds room
 	ended  bool
 	err    error
 }
@@ -42,7 +45,7 @@ func NewFeed[B Batch](ctx context.Context, w Waiter, limit int, fresh func() B) 
 // goroutine. ok is false, and Done must not be called, once the feed has ended or its context has.
 func (f *Feed[B]) Begin() (batch B, ok bool) {
 	f.mu.Lock()
-	for len(f.full) >= f.limit && !f.ended && f.ctx.Err() == nil {
+	for len(f.full) >= f.limit && !f.urgent && !f.ended && f.ctx.Err() == nil {
 		f.queue++
 		f.mu.Unlock()
 		select {
@@ -74,7 +77,7 @@ func (f *Feed[B]) Done(full bool) {
 		f.full = append(f.full, f.open)
 		f.isOpen = false
 	}
-	if f.queue > 0 && len(f.full) < f.limit { // one word of room reaches one producer, which passes it on
+	if f.queue > 0 && (f.urgent || len(f.full) < f.limit) { // one word of room reaches one producer, which passes it on
 		f.passRoom()
 	}
 	wake := f.hungry
@@ -83,6 +86,43 @@ func (f *Feed[B]) Done(full bool) {
 	if wake {
 		f.waiter.Wake()
 	}
+}
+
+// Section runs do, which may call Begin and Done, so that no Freeze comes in between. Producers have one section at a time.
+func (f *Feed[B]) Section(do func()) {
+	f.section.Lock()
+	defer f.section.Unlock()
+	do()
+}
+
+// Freeze runs do in a section of its own and then shows what waits to be taken, the open batch as well, from the oldest. It
+// waits for the section of a producer to end, which finds room meanwhile, however much waits. Subtask only.
+func (f *Feed[B]) Freeze(do func() error, see func(B) error) error {
+	f.press(true)
+	f.section.Lock()
+	defer f.section.Unlock()
+	f.press(false)
+	if err := do(); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, b := range f.full {
+		if err := see(b); err != nil {
+			return err
+		}
+	}
+	if f.isOpen && !f.open.Empty() {
+		return see(f.open)
+	}
+	return nil
+}
+
+func (f *Feed[B]) press(urgent bool) {
+	f.mu.Lock()
+	f.urgent = urgent
+	f.mu.Unlock()
+	f.passRoom()
 }
 
 // passRoom lets the next producer that waits look again.

@@ -254,3 +254,61 @@ func TestFeedKeepsFewSpareBatches(t *testing.T) {
 		t.Errorf("%d batches are kept, want 3", len(f.spare))
 	}
 }
+
+func TestFreezeSeesWhatWaitsBetweenSections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		f := newLetters(ctx, newAlarm())
+		var sum, frozen int
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			f.Section(func() { // 30 letters where only 8 have room: it waits until somebody freezes
+				for x := range 30 {
+					sum += x
+					post(f, x)
+				}
+			})
+			f.Section(func() {
+				sum += 1000
+				post(f, 1000)
+			})
+		}()
+		synctest.Wait()
+		var waiting []int
+		err := f.Freeze(func() error {
+			frozen = sum
+			return nil
+		}, func(l *letters) error {
+			waiting = append(waiting, l.xs...)
+			return nil
+		})
+		total := 0
+		for _, x := range waiting {
+			total += x
+		}
+		if err != nil || len(waiting) < 30 || frozen != total { // the second section may have come first
+			t.Errorf("%d letters wait, whose sum is said to be %d, %v", len(waiting), frozen, err)
+		}
+		cancel()
+		<-done
+	})
+}
+
+func TestFreezeGivesErrors(t *testing.T) {
+	f := newLetters(t.Context(), newAlarm())
+	own := errors.New("own")
+	fail := func() error { return own }
+	fine := func() error { return nil }
+	if err := f.Freeze(fail, func(*letters) error { return nil }); !errors.Is(err, own) {
+		t.Error(err)
+	}
+	for n := range 5 { // the open one, then a full one
+		post(f, n)
+		if err := f.Freeze(fine, func(*letters) error { return own }); !errors.Is(err, own) {
+			t.Error(err)
+		}
+	}
+	f.Section(func() {}) // it is free
+}
