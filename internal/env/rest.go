@@ -15,6 +15,7 @@ import (
 	"github.com/flott-dev/flott/internal/control"
 	"github.com/flott-dev/flott/internal/frame"
 	"github.com/flott-dev/flott/internal/jobmanager"
+	"github.com/flott-dev/flott/internal/plan"
 	"github.com/flott-dev/flott/internal/rest"
 	"github.com/flott-dev/flott/internal/task"
 	"github.com/flott-dev/flott/internal/taskmanager"
@@ -60,6 +61,27 @@ func splitAddress(address string) (host, ports string, err error) {
 // runs: a JSON object a line.
 const ReportVariable = "FLOTT_REPORT"
 
+// PlanVariable is the variable of the environment that names a file to which the first job's plan is written, as Flink's plan
+// JSON; the process then ends, and runs nothing.
+const PlanVariable = "FLOTT_PLAN"
+
+// explain writes the plan of a job and ends the process, if that is asked for.
+func explain(jg *plan.JobGraph) error {
+	name := os.Getenv(PlanVariable)
+	if name == "" {
+		return nil
+	}
+	text, err := planJSON(jg)
+	if err == nil {
+		err = os.WriteFile(name, []byte(text), 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("write the plan: %w", err)
+	}
+	os.Exit(0)
+	return nil
+}
+
 // Report is a line of that file.
 type Report struct {
 	Event        string            `json:"event"` // submitted or ended
@@ -80,7 +102,7 @@ func (r *Report) write() {
 	if err != nil {
 		return
 	}
-	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		return // who asked for it has gone
 	}
@@ -105,7 +127,7 @@ func (e *Env) openREST() (*rest.Hold, error) {
 		}
 		opt.Version, opt.Commit = buildVersion()
 		opt.Disk = func(location string) (checkpoint.FS, string, error) {
-			p := &places{disk: e.Settings.Checkpoints.disk(), openers: e.Settings.Storage}
+			p := e.places()
 			dir, err := p.name(context.Background(), location)
 			return p, dir, err
 		}

@@ -25,6 +25,8 @@ type CheckpointOptions struct {
 	Dir string
 	// Incremental lets checkpoints hold what has changed since earlier ones.
 	Incremental bool
+	// InlineBytes is the size up to which pieces of state go into the manifest; see checkpoint.Writer.
+	InlineBytes int
 	// SavepointFS is where savepoints lie.
 	SavepointFS vfs.FS
 	// Completed are the snapshots that the job may go on from, from the oldest.
