@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/flott-dev/flott/internal/keygroup"
 	"github.com/flott-dev/flott/internal/vfs"
 	"github.com/flott-dev/flott/statebackend"
 )
@@ -225,7 +226,7 @@ func TestRekeyedStateLiesInTheGroupsOfItsNewKeys(t *testing.T) {
 		for _, name := range r.Tables() {
 			frozen, _ := r.Table(name)
 			for row, err := range frozen.Rows {
-				if err != nil || row.Group/4 != subtask || row.Group != keyed(t, frozen.TableInfo, 16, row.Key).Group {
+				if err != nil || row.Group/4 != subtask || row.Group != keygroup.Of(uint32(row.Hash), 16) {
 					t.Errorf("%s: %+v, %v", name, row, err)
 				}
 				if name == "total" {
