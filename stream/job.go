@@ -31,7 +31,7 @@ func (j *Job) Done() <-chan struct{} { return j.x.Done() }
 
 // Wait returns the job's result once it has ended. The error wraps ErrCanceled after a cancel.
 func (j *Job) Wait() (*Result, error) {
-	<-j.x.Done()
+	<-j.x.Over()
 	if err := j.x.Err(); err != nil {
 		return nil, fmt.Errorf("execute job %q: %w", j.Name(), err)
 	}

@@ -179,6 +179,9 @@ func (e *Env) Start(ctx context.Context, name string) (*Execution, error) {
 	if e.Settings.Launch != nil {
 		return nil, e.Settings.Launch(jg)
 	}
+	if err := explain(jg); err != nil {
+		return nil, err
+	}
 	c := e.Settings.Clock
 	if c == nil {
 		c = clock.NewSystem()

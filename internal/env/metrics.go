@@ -102,6 +102,10 @@ func (e *Env) PlanJSON() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return planJSON(jg)
+}
+
+func planJSON(jg *plan.JobGraph) (string, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetIndent("", "  ")
