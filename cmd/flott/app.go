@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/flott-dev/flott/internal/vfs"
 )
@@ -24,6 +25,9 @@ type app struct {
 	fs             vfs.FS
 	colour         bool
 	build          string // what `flott version` prints
+
+	environ  []string      // the environment's settings of the programs that it runs
+	patience time.Duration // how long it waits for answers; 0: a minute
 
 	out *bufio.Writer // what commands write to, over stdout
 }
@@ -51,6 +55,9 @@ func (a *app) run(args []string) int {
 	switch {
 	case err == nil:
 		return exitOK
+	case wrong && a.speaksFlink(usage.command):
+		fmt.Fprintf(a.stdout, "%v\n\nRun 'flott %s' for how it is used.\n", err, strings.TrimSpace("help "+usage.command))
+		return exitFailed
 	case wrong:
 		a.complain("flott%s: %v", name, err)
 		a.complain("Run 'flott %s' for how it is used.", strings.TrimSpace("help "+usage.command))
@@ -58,10 +65,24 @@ func (a *app) run(args []string) int {
 	case errors.Is(err, syscall.EPIPE): // who read the output has seen enough
 		return exitFailed
 	}
+	if a.speaksFlink(strings.TrimSpace(name)) {
+		a.complain("\n------------------------------------------------------------\n The program finished with the following exception:\n\n%v", err)
+		return exitFailed
+	}
 	for _, e := range causes(err) {
 		a.complain("flott%s: %v", name, e)
 	}
 	return exitFailed
+}
+
+// speaksFlink says whether a command is one of Flink's, whose failures scripts know.
+func (a *app) speaksFlink(name string) bool {
+	for _, c := range commands() {
+		if c.name == name {
+			return c.flink
+		}
+	}
+	return name == "" // what is no command at all
 }
 
 func (a *app) complain(format string, args ...any) {
@@ -71,7 +92,7 @@ func (a *app) complain(format string, args ...any) {
 // dispatch finds the command and runs it; name is the command's, as far as it is known.
 func (a *app) dispatch(args []string) (name string, err error) {
 	if len(args) == 0 {
-		return "", &usageError{text: "no command: " + validWords("")}
+		return "", &usageError{text: "No action specified: " + validWords("")}
 	}
 	switch args[0] {
 	case "-h", "-help", "--help":
@@ -84,7 +105,7 @@ func (a *app) dispatch(args []string) (name string, err error) {
 		return c.name, c.call(a, rest)
 	}
 	if !isGroup(args[0]) {
-		return "", &usageError{text: fmt.Sprintf("%q is not a valid command: %s", args[0], validWords(""))}
+		return "", &usageError{text: fmt.Sprintf("%q is not a valid action: %s", args[0], validWords(""))}
 	}
 	group := args[0]
 	switch {

@@ -16,8 +16,14 @@ type command struct {
 	name, args string
 	// summary is a line for the list of commands, details a paragraph for its help, example calls of it.
 	summary, details, example string
-	// operands is how many arguments beside flags it takes; -1: any number.
-	operands int
+	// operands is how many arguments beside flags it takes, optional how many more it may; -1: any number.
+	operands, optional int
+	// flink is one of Flink's commands: what is wrong with a call, and its failures, are told as Flink's tells them.
+	flink bool
+	// before says that flags stand before all arguments: the rest are a program's.
+	before bool
+	// bare are flags whose value may be left out.
+	bare []string
 	// prepare declares the flags and gives what runs when they are parsed.
 	prepare func(a *app, f *flag.FlagSet) action
 }
@@ -28,6 +34,8 @@ type action func(args []string) error
 // commands are all commands, in the order of the help.
 func commands() []command {
 	return []command{
+		runCommand(), infoCommand(), jobsCommand(), stopCommand(), cancelCommand(), checkpointCommand(),
+		savepointCommand(),
 		inspectCommand(), dumpCommand(), verifyCommand(), listCommand(),
 		{
 			name:     "version",
@@ -47,15 +55,17 @@ func commands() []command {
 	}
 }
 
-// find gives the command that the arguments begin with, and the arguments after its name; nil if there is none.
-func find(args []string) (*command, []string) {
+// find gives the command that the arguments begin with, that with the longest name, and the arguments after its name; nil if
+// there is none.
+func find(args []string) (found *command, rest []string) {
+	longest := 0
 	for _, c := range commands() {
 		words := strings.Fields(c.name)
-		if len(args) >= len(words) && slices.Equal(args[:len(words)], words) {
-			return &c, args[len(words):]
+		if n := len(words); n > longest && len(args) >= n && slices.Equal(args[:n], words) {
+			found, rest, longest = &c, args[n:], n
 		}
 	}
-	return nil, nil
+	return found, rest
 }
 
 // isGroup says whether commands begin with the word and go on with another.
@@ -70,7 +80,7 @@ func validWords(group string) string {
 		first, second, _ := strings.Cut(c.name, " ")
 		if group == "" {
 			words = append(words, first)
-		} else if first == group {
+		} else if first == group && second != "" {
 			words = append(words, second)
 		}
 	}
@@ -90,28 +100,72 @@ func (c *command) flags(a *app) (*flag.FlagSet, action) {
 // call parses the arguments and runs the command.
 func (c *command) call(a *app, args []string) error {
 	f, run := c.flags(a)
+	args = c.expand(args)
+	parse := parse
+	if c.before {
+		parse = parseBefore
+	}
 	operands, err := parse(f, args)
 	if errors.Is(err, flag.ErrHelp) {
-		c.explain(a)
-		return nil
+		return a.help(strings.Fields(c.name))
 	}
 	if err != nil {
 		return &usageError{c.name, err.Error()}
 	}
-	if n := len(operands); c.operands >= 0 && n != c.operands {
-		if n > c.operands {
-			return &usageError{c.name, fmt.Sprintf("%q is too much: it takes %s", operands[c.operands], c.takes())}
+	if n, most := len(operands), c.operands+c.optional; c.operands >= 0 && (n < c.operands || n > most) {
+		if n > most {
+			return &usageError{c.name, fmt.Sprintf("%q is too much: it takes %s", operands[most], c.takes())}
 		}
 		return &usageError{c.name, fmt.Sprintf("%s is missing", strings.Fields(c.args)[n])}
 	}
 	return run(operands)
 }
 
+// expand writes flags out that Flink's users write shorter: -Dkey=value, and flags without their value.
+func (c *command) expand(args []string) []string {
+	var out []string
+	for i, arg := range args {
+		if c.before && !strings.HasPrefix(arg, "-") && (i == 0 || !c.takesValue(args[i-1])) {
+			return append(out, args[i:]...)
+		}
+		name := strings.TrimLeft(arg, "-")
+		switch {
+		case c.before && strings.HasPrefix(arg, "-D") && len(arg) > 2 && arg[2] != '=':
+			out = append(out, "-D", arg[2:])
+		case strings.HasPrefix(arg, "-") && slices.Contains(c.bare, name) && (i == len(args)-1 || strings.HasPrefix(args[i+1], "-")):
+			out = append(out, arg+"=")
+		default:
+			out = append(out, arg)
+		}
+	}
+	return out
+}
+
+// takesValue says whether an argument is a flag that the next argument belongs to.
+func (c *command) takesValue(arg string) bool {
+	if !strings.HasPrefix(arg, "-") || strings.Contains(arg, "=") || strings.HasPrefix(arg, "-D") && len(arg) > 2 {
+		return false
+	}
+	f, _ := c.flags(&app{})
+	found := f.Lookup(strings.TrimLeft(arg, "-"))
+	if found == nil {
+		return false
+	}
+	b, isBool := found.Value.(interface{ IsBoolFlag() bool })
+	return !isBool || !b.IsBoolFlag()
+}
+
+// parseBefore parses flags up to the first other argument.
+func parseBefore(f *flag.FlagSet, args []string) ([]string, error) {
+	err := f.Parse(args)
+	return f.Args(), err
+}
+
 func (c *command) takes() string {
-	if c.operands == 0 {
+	if c.operands+c.optional == 0 {
 		return "no arguments"
 	}
-	return strings.Join(strings.Fields(c.args)[:c.operands], " ") + " and flags"
+	return strings.Join(strings.Fields(c.args)[:c.operands+c.optional], " ") + " and flags"
 }
 
 // parse parses flags that may stand before, between and after the other arguments; all after "--" are arguments.
@@ -135,11 +189,14 @@ func parse(f *flag.FlagSet, args []string) (operands []string, err error) {
 func (a *app) help(words []string) error {
 	if c, rest := find(words); c != nil && len(rest) == 0 {
 		c.explain(a)
-		return nil
+		if !isGroup(c.name) {
+			return nil
+		}
+		fmt.Fprint(a.out, "\n")
 	}
 	switch {
 	case len(words) == 0:
-		fmt.Fprint(a.out, "flott looks at the checkpoints and savepoints of Flott's jobs.\n\n")
+		fmt.Fprint(a.out, "flott runs, watches and controls Flott's jobs, and looks at their checkpoints and savepoints.\n\n")
 	case len(words) > 1 || !isGroup(words[0]):
 		return &usageError{"", fmt.Sprintf("there is no command %q: %s", strings.Join(words, " "), validWords(""))}
 	}

@@ -22,8 +22,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// program is the program as a process.
-func program(t *testing.T, args ...string) (cmd *exec.Cmd, stderr *bytes.Buffer) {
+// start makes the program a process.
+func start(t *testing.T, args ...string) (cmd *exec.Cmd, stderr *bytes.Buffer) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -37,7 +37,7 @@ func program(t *testing.T, args ...string) (cmd *exec.Cmd, stderr *bytes.Buffer)
 
 // A reader that goes away, as head does, ends the program as it ends any other: by the signal, without a word.
 func TestReaderThatGoesAwayEndsTheProgram(t *testing.T) {
-	cmd, stderr := program(t, "savepoint", "dump", many(t), "-operator", "many")
+	cmd, stderr := start(t, "savepoint", "dump", many(t), "-operator", "many")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func TestExitCodesOfTheProcess(t *testing.T) {
 		{[]string{"savepoint", "verify", whole + "/nothing"}, 1, "", "no snapshot was completed there"},
 		{[]string{"savepoint", "verify"}, 2, "", "PATH is missing"},
 	} {
-		cmd, stderr := program(t, c.args...)
+		cmd, stderr := start(t, c.args...)
 		out, err := cmd.Output()
 		if code := cmd.ProcessState.ExitCode(); code != c.code || !strings.Contains(string(out), c.out) || !strings.Contains(stderr.String(), c.err) {
 			t.Errorf("%q: exit %d, %v, %s%s", c.args, code, err, out, stderr)
