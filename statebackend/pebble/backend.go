@@ -13,7 +13,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"unsafe"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/flott-dev/flott/internal/keygroup"
 	"github.com/flott-dev/flott/serde"
@@ -29,6 +30,7 @@ type Backend struct {
 	// addresses are in use (a run's, at most) are kept beyond it. A store draws on the process's budget what its cache holds
 	// and 32 MiB for Pebble's own memory.
 	CacheBytes int64
+	disk       vfs.FS // nil: the machine's
 }
 
 // Name is "pebble".
@@ -52,11 +54,16 @@ func (b Backend) Open(o statebackend.Options) (statebackend.Store, error) {
 	}
 	s := &store{Options: o, names: map[string]keeper{}}
 	s.validGroups = keygroup.Validate(o.MaxParallelism, 1)
+	s.cache = newCache(s, max(b.CacheBytes, leastCache))
 	var err error
-	if s.tree, err = openTree(b.Folder, &o); err != nil {
+	if s.tree, err = newTree(&b, &o); err == nil {
+		if err = s.adopt(&b); err != nil {
+			err = errors.Join(err, s.tree.release())
+		}
+	}
+	if err != nil {
 		return nil, fmt.Errorf("operator %q: open pebble state: %w", o.Operator, err)
 	}
-	s.cache = newCache(s, max(b.CacheBytes, leastCache))
 	return s, nil
 }
 
@@ -70,7 +77,8 @@ type store struct {
 	tables      []keeper // in the order of opening
 	spaces      uint16   // of the tree that are given out
 	kept        []*keptTable
-	frozen      bool // Freeze was called
+	garbage     []uint16 // spaces that are not used any more
+	frozen      bool     // Freeze was called
 	keys        *serde.Canon
 	hashes      []uint64
 	generation  uint32  // counts the snapshots
@@ -82,14 +90,15 @@ type store struct {
 // keeper is what a store asks of its tables of any kind.
 type keeper interface {
 	spec() *statebackend.TableSpec
+	base() *ledger
 	// lapse ends all addresses.
 	lapse()
-	// adopt makes the value at v, written at time at, the value of key 0 of the run, an element of its list, or the value
-	// of map key k.
-	adopt(k, v unsafe.Pointer, at int64) error
+	// begin says that the table has its rows, and the highest number of an entry of a map.
+	begin(last uint64)
 	// rows gives the rows of a snapshot, for another goroutine.
 	rows(f *frozen) iter.Seq2[*statebackend.Row, error]
-	SetNamespace(canonical []byte)
+	// told is what a snapshot of files says of the table.
+	told() metaTable
 }
 
 // BeginRun implements statebackend.Store.
@@ -160,6 +169,10 @@ func open[T keeper](s *store, spec *statebackend.TableSpec, fresh func(ledger) T
 
 // space gives out a part of the tree: all its keys begin with the number.
 func (s *store) space() uint16 {
+	if s.spaces == lastSpace {
+		s.fail(fmt.Errorf("operator %q: the state has had %d tables: begin with a savepoint", s.Operator, lastSpace))
+		return lastSpace
+	}
 	s.spaces++
 	return s.spaces
 }

@@ -148,6 +148,7 @@ func (c *cache) write(rows []*row) error {
 		return c.store.tree.broken()
 	}
 	slices.SortFunc(rows, func(a, b *row) int { return bytes.Compare(a.key(), b.key()) })
+	c.store.trace(rows)
 	b := c.store.tree.NewBatch()
 	for _, r := range rows {
 		err := c.writeRow(b, r)

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"iter"
-	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -23,6 +21,9 @@ type frozen struct {
 	tables []statebackend.FrozenTable
 	open   map[*pebble.Iterator]bool
 	over   bool
+	// Of snapshots of files.
+	meta   *meta
+	folder string // of the checkpoint
 }
 
 // Freeze implements statebackend.Store. It writes and copies no rows.
@@ -37,22 +38,40 @@ func (s *store) Freeze(how statebackend.Freezing) (statebackend.Frozen, error) {
 		t.lapse()
 	}
 	s.cache.renew()
+	s.sweep()
 	if s.failed != nil {
 		return nil, s.failed
 	}
 	s.tree.retain()
 	f := &frozen{tree: s.tree, view: s.cache.view(), lower: s.tree.NewSnapshot(), open: map[*pebble.Iterator]bool{}}
-	s.views = append(slices.DeleteFunc(s.views, (*view).ended), f.view)
+	s.views = append(s.views, f.view)
 	if s.Now != nil {
 		f.now = s.Now()
 	}
 	for _, t := range s.tables {
 		f.tables = append(f.tables, statebackend.FrozenTable{TableInfo: infoOf(s.Key, t.spec()), Rows: t.rows(f)})
 	}
-	for _, k := range s.kept {
-		f.tables = append(f.tables, statebackend.FrozenTable{TableInfo: k.TableInfo, Rows: k.rows(f)})
+	f.tables = append(f.tables, s.keptFrozen(f)...)
+	if how.Base {
+		f.base(s)
 	}
 	return f, nil
+}
+
+// base makes it a snapshot of files: nothing is to be put on top of them.
+func (f *frozen) base(s *store) {
+	f.view.tracing = true
+	f.meta = &meta{}
+	for i := range f.tables {
+		f.tables[i].Changes = true
+		f.tables[i].Rows = func(func(*statebackend.Row, error) bool) {}
+	}
+	for _, t := range s.tables {
+		f.meta.tables = append(f.meta.tables, t.told())
+	}
+	for _, k := range s.kept {
+		f.meta.tables = append(f.meta.tables, metaTable{name: k.Name, shape: k.shape, n: k.n, last: k.last})
+	}
 }
 
 // infoOf describes the rows of a table.
@@ -81,42 +100,21 @@ func (f *frozen) Release() {
 		_ = it.Close()
 	}
 	f.view.release()
+	if f.folder != "" {
+		_ = f.tree.fs.RemoveAll(f.folder)
+	}
 	_ = f.lower.Close()
 	_ = f.tree.release()
 }
 
-// writer makes the rows of a table of a snapshot.
-type writer struct {
-	statebackend.Row
-	yield func(*statebackend.Row, error) bool
-}
-
-// emit gives out the row with a value; false ends the iteration.
-func (w *writer) emit(value []byte) bool {
-	w.Value = value
-	return w.yield(&w.Row, nil)
-}
-
-// rows gives what emit makes of the rows of a space.
-func (f *frozen) rows(l *ledger, space uint16, emit func(key, value []byte, w *writer) bool) iter.Seq2[*statebackend.Row, error] {
-	return func(yield func(*statebackend.Row, error) bool) {
-		w := &writer{yield: yield}
-		err := f.scan(space, func(key, value []byte) (bool, error) { return emit(key, value, w), nil })
-		if err != nil {
-			yield(nil, l.wrap("snapshot of", err))
-		}
-	}
-}
-
-// scan calls fn for the rows of a space until it returns false or the snapshot is released.
-func (f *frozen) scan(space uint16, fn func(key, value []byte) (bool, error)) error {
+// scan calls fn for the rows between two keys until it returns false or the snapshot is released.
+func (f *frozen) scan(from, to []byte, fn func(key, value []byte) (bool, error)) error {
 	if f.over {
 		return errors.New("the snapshot was released")
 	}
 	if err := f.view.collect(); err != nil {
 		return err
 	}
-	from, to := bounds(space)
 	upper := f.view.between(from, to)
 	it, err := f.lower.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
 	if err != nil {

@@ -2,20 +2,22 @@ package pebble
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/flott-dev/flott/statebackend"
 )
 
-// keptTable is a table of a snapshot that the program does not open. Its rows lie in the tree, numbered, and go from
-// snapshot to snapshot.
+// keptTable is a table of a snapshot, or a part of it with some key groups, whose rows lie in the tree and which the program
+// has not opened. It goes from snapshot to snapshot.
 type keptTable struct {
 	statebackend.TableInfo
-	space uint16
+	shape
+	n    int    // values, lists or map entries; -1: to be counted
+	last uint64 // highest number of an entry of a map
 }
 
 // keepUnopened reads the tables of the snapshot that nobody has opened, once.
@@ -36,14 +38,14 @@ func (s *store) keepUnopened() error {
 	return nil
 }
 
-func (s *store) keep(name string) (err error) {
+func (s *store) keep(name string) error {
 	t, ok := s.Restored.Table(name)
-	if !ok || t.Kind != "value" && t.Kind != "list" && t.Kind != "map" {
+	if !ok || !ofStore(t.Kind) {
 		return nil
 	}
-	k := &keptTable{TableInfo: t.TableInfo, space: s.space()}
-	b := s.tree.NewBatch()
-	defer func() { err = errors.Join(err, b.Close()) }()
+	k := &keptTable{TableInfo: t.TableInfo, shape: shape{kind: keptRows, namespaced: t.Namespace != nil}}
+	k.spaces[0] = s.space()
+	b := newBulk(s.tree)
 	var key, value []byte
 	number := uint64(0)
 	for row, err := range t.Rows {
@@ -51,78 +53,73 @@ func (s *store) keep(name string) (err error) {
 			return err
 		}
 		number++
-		key = binary.BigEndian.AppendUint16(key[:0], k.space)
+		key = binary.BigEndian.AppendUint16(key[:0], k.spaces[0])
 		key = binary.BigEndian.AppendUint64(key, number)
 		value = appendRow(value[:0], row)
-		if err := b.Set(key, value, nil); err != nil {
+		if err := b.add(key, value); err != nil {
 			return err
 		}
-		if b.Len() < batchBytes {
-			continue
-		}
-		if err := errors.Join(b.Commit(pebble.NoSync), b.Close()); err != nil {
-			return err
-		}
-		b = s.tree.NewBatch()
 	}
 	s.kept = append(s.kept, k)
-	return b.Commit(pebble.NoSync)
+	return b.finish()
 }
 
-// restored gives the rows of a table that nobody has opened yet.
-func (s *store) restored(name string) (statebackend.FrozenTable, bool) {
-	if s.Restored == nil {
-		return statebackend.FrozenTable{}, false
-	}
-	if !s.frozen {
-		return s.Restored.Table(name)
-	}
-	for _, k := range s.kept {
+// ofStore says whether tables of a kind are those of stores.
+func ofStore(kind string) bool { return kind == "value" || kind == "list" || kind == "map" }
+
+// forsake drops what was kept of a table that is open now.
+func (s *store) forsake(name string) {
+	s.kept = slices.DeleteFunc(s.kept, func(k *keptTable) bool {
 		if k.Name == name {
-			return statebackend.FrozenTable{TableInfo: k.TableInfo, Rows: k.all(func(f func(key, value []byte) (bool, error)) error {
-				from, to := bounds(k.space)
-				return scan(s.tree, from, to, f)
-			})}, true
+			s.garbage = append(s.garbage, k.used()...)
 		}
-	}
-	return statebackend.FrozenTable{}, false
+		return k.Name == name
+	})
+	s.sweep()
 }
 
-// forsake drops the kept rows of a table that has them now.
-func (s *store) forsake(name string) error {
+// sweep deletes parts of the tree that are not used any more, while no snapshot is under way: its files must have them.
+func (s *store) sweep() {
+	if s.views = slices.DeleteFunc(s.views, (*view).ended); len(s.views) > 0 {
+		return
+	}
+	for _, space := range s.garbage {
+		from, to := bounds(space)
+		s.fail(s.tree.DeleteRange(from, to, pebble.NoSync))
+	}
+	s.garbage = s.garbage[:0]
+}
+
+// keptFrozen are the kept tables as a snapshot has them, each once.
+func (s *store) keptFrozen(f *frozen) (tables []statebackend.FrozenTable) {
 	for i, k := range s.kept {
-		if k.Name == name {
-			s.kept = append(s.kept[:i:i], s.kept[i+1:]...)
-			from, to := bounds(k.space)
-			return s.tree.DeleteRange(from, to, pebble.NoSync)
+		if slices.ContainsFunc(s.kept[:i], func(b *keptTable) bool { return b.Name == k.Name }) {
+			continue
 		}
+		var parts []iter.Seq2[*statebackend.Row, error]
+		for _, part := range s.kept[i:] {
+			if part.Name == k.Name {
+				parts = append(parts, part.rows(s, f.now, f.scan))
+			}
+		}
+		tables = append(tables, statebackend.FrozenTable{TableInfo: k.TableInfo, Rows: together(parts)})
 	}
-	return nil
+	return tables
 }
 
-// rows gives the rows as a snapshot holds them.
-func (k *keptTable) rows(f *frozen) iter.Seq2[*statebackend.Row, error] {
-	return k.all(func(each func(key, value []byte) (bool, error)) error { return f.scan(k.space, each) })
-}
-
-// all gives the rows that scan finds.
-func (k *keptTable) all(scan func(func(key, value []byte) (bool, error)) error) iter.Seq2[*statebackend.Row, error] {
-	return func(yield func(*statebackend.Row, error) bool) {
-		var r statebackend.Row
-		err := scan(func(_, value []byte) (bool, error) {
-			readRow(value, &r)
-			if k.Namespace == nil {
-				r.Namespace = nil
-			}
-			if k.MapKey == nil {
-				r.MapKey = nil
-			}
-			return yield(&r, nil), nil
-		})
-		if err != nil {
-			yield(nil, fmt.Errorf("read state %q, which was kept: %w", k.Name, err))
-		}
+// rows gives the rows that scan finds.
+func (k *keptTable) rows(s *store, now int64, scan func(from, to []byte, f func(key, value []byte) (bool, error)) error) iter.Seq2[*statebackend.Row, error] {
+	name, key, seed := k.Name, s.Key, s.Seed
+	ttl := k.TTL
+	if now == 0 {
+		ttl = nil // who asks sees to it
 	}
+	g := &reading{
+		shape: k.shape, ttl: ttl, now: now, first: s.FirstGroup, last: s.LastGroup, scan: scan,
+		hash: func(b []byte) uint64 { return key.HashOne(b, seed) },
+		wrap: func(err error) error { return fmt.Errorf("read state %q, which was kept: %w", name, err) },
+	}
+	return g.rows()
 }
 
 // appendRow appends a row as bytes.
@@ -130,6 +127,11 @@ func appendRow(b []byte, r *statebackend.Row) []byte {
 	b = binary.AppendUvarint(b, uint64(r.Group))
 	b = binary.LittleEndian.AppendUint64(b, r.Hash)
 	b = binary.LittleEndian.AppendUint64(b, uint64(r.At))
+	dated := byte(0)
+	if r.MapKey != nil {
+		dated = 1
+	}
+	b = append(b, dated)
 	for _, part := range [][]byte{r.Key, r.Namespace, r.MapKey, r.Value} {
 		b = binary.AppendUvarint(b, uint64(len(part)))
 		b = append(b, part...)
@@ -138,17 +140,25 @@ func appendRow(b []byte, r *statebackend.Row) []byte {
 }
 
 // readRow reads what appendRow wrote.
-func readRow(b []byte, r *statebackend.Row) {
+func readRow(b []byte, r *statebackend.Row) error {
 	group, n := binary.Uvarint(b)
+	if n <= 0 || len(b) < n+17 {
+		return errRow
+	}
 	b = b[n:]
 	r.Group = int(group)
 	r.Hash = binary.LittleEndian.Uint64(b)
 	r.At = int64(binary.LittleEndian.Uint64(b[8:]))
-	b = b[16:]
+	mapped := b[16] == 1
+	b = b[17:]
 	for _, part := range []*[]byte{&r.Key, &r.Namespace, &r.MapKey, &r.Value} {
-		size, n := binary.Uvarint(b)
-		end := n + int(size)
-		*part = b[n:end:end]
-		b = b[end:]
+		var err error
+		if *part, b, err = cut(0, b); err != nil {
+			return err
+		}
 	}
+	if !mapped {
+		r.MapKey = nil
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package pebble
 import (
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"unsafe"
 
 	"github.com/flott-dev/flott/internal/keygroup"
@@ -17,6 +18,7 @@ import (
 // their canonical bytes, others are led by their length.
 type ledger struct {
 	store *store
+	shape shape
 	s     statebackend.TableSpec
 	held  int64
 	epoch uint32 // counts the ends of addresses, from 1
@@ -34,7 +36,7 @@ type ledger struct {
 const stampBytes = 8
 
 func newLedger(s *store, spec *statebackend.TableSpec) (ledger, error) {
-	l := ledger{store: s, s: *spec, epoch: 1, fixed: spec.Value.Layout == serde.Fixed}
+	l := ledger{store: s, s: *spec, epoch: 1, fixed: spec.Value.Layout == serde.Fixed, shape: shapeOf(spec, s.Key)}
 	if l.fixed {
 		l.size = max(8, roundUp(spec.Value.Size))
 		b, err := spec.Value.Append(nil, spec.Value.New())
@@ -55,6 +57,7 @@ func (l *ledger) what() uint8 {
 }
 
 func (l *ledger) spec() *statebackend.TableSpec { return &l.s }
+func (l *ledger) base() *ledger                 { return l }
 func (l *ledger) lapse()                        { l.next() }
 
 // next ends all addresses.
@@ -93,16 +96,6 @@ func appendPart(dst []byte, k *serde.Key, canonical []byte) []byte {
 	return append(dst, canonical...)
 }
 
-// cutPart cuts what appendPart appended from the front of b.
-func cutPart(k *serde.Key, b []byte) (canonical, rest []byte) {
-	n := int(k.Width)
-	if n == 0 {
-		size, at := binary.Uvarint(b)
-		n, b = int(size), b[at:]
-	}
-	return b[:n:n], b[n:]
-}
-
 // spaceBytes and headBytes are what a key of a row begins with.
 const (
 	spaceBytes = 2
@@ -121,15 +114,36 @@ func (l *ledger) compose(space uint16, i int) []byte {
 }
 
 // parse takes a key of a row apart, into a snapshot's row.
-func (l *ledger) parse(key []byte, r *statebackend.Row) (rest []byte) {
-	r.Group = int(binary.BigEndian.Uint16(key[spaceBytes:]))
-	r.Key, rest = cutPart(l.store.Key, key[headBytes:])
-	r.Hash = l.store.Key.HashOne(r.Key, l.store.Seed)
-	if l.s.Namespace != nil {
-		r.Namespace, rest = cutPart(l.s.Namespace, rest)
+func (l *ledger) parse(key []byte, r *statebackend.Row) error {
+	if err := l.shape.parse(key, r); err != nil {
+		return err
 	}
-	return rest
+	r.Hash = l.store.Key.HashOne(r.Key, l.store.Seed)
+	return nil
 }
+
+// rows gives the rows of a snapshot, for another goroutine.
+func (l *ledger) rows(f *frozen) iter.Seq2[*statebackend.Row, error] {
+	key, seed := l.store.Key, l.store.Seed
+	g := &reading{
+		shape: l.shape, now: f.now, last: 1<<16 - 1, scan: f.scan,
+		hash: func(b []byte) uint64 { return key.HashOne(b, seed) },
+		wrap: (&ledger{store: l.store, s: l.s}).snapshotError,
+	}
+	if l.s.TTL != nil {
+		ttl := *l.s.TTL
+		g.ttl = &ttl
+	}
+	return g.rows()
+}
+
+func (l *ledger) snapshotError(err error) error { return l.wrap("snapshot of", err) }
+
+// told implements keeper.
+func (l *ledger) told() metaTable { return metaTable{name: l.s.Name, shape: l.shape, n: l.n} }
+
+// begin implements keeper.
+func (l *ledger) begin(uint64) {}
 
 // bounds are the first key of a space and the first after it.
 func bounds(space uint16) (from, to []byte) {

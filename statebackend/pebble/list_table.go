@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"iter"
 	"unsafe"
 
 	"github.com/flott-dev/flott/statebackend"
@@ -14,10 +13,9 @@ import (
 // without gaps. An element in a block is {with a TTL: time of its write}{length}{value}.
 type listTable struct {
 	ledger
-	heads, blocks uint16
-	moves         uint64 // counts changes, for Each
-	elem          []byte // an element on its way
-	blockKey      []byte
+	moves    uint64 // counts changes, for Each
+	elem     []byte // an element on its way
+	blockKey []byte
 }
 
 // listHead is the value of a row of heads.
@@ -34,7 +32,7 @@ const (
 )
 
 func newListTable(l ledger) *listTable {
-	return &listTable{ledger: l, heads: l.store.space(), blocks: l.store.space()}
+	return &listTable{ledger: l}
 }
 
 // list names the list of a key while a method works on it.
@@ -45,7 +43,7 @@ type list struct {
 
 // find gives the list of key i.
 func (t *listTable) find(i int, x *list) error {
-	x.owner = append(x.owner[:0], t.compose(t.heads, i)...)
+	x.owner = append(x.owner[:0], t.compose(t.shape.spaces[0], i)...)
 	return t.readHead(x)
 }
 
@@ -84,15 +82,19 @@ func (t *listTable) writeHead(x *list) error {
 		return err
 	}
 	b := r.value()
-	binary.LittleEndian.PutUint64(b, x.first)
-	binary.LittleEndian.PutUint64(b[8:], x.last)
-	binary.LittleEndian.PutUint64(b[16:], x.count)
+	x.write(b)
 	return nil
+}
+
+func (h *listHead) write(b []byte) {
+	binary.LittleEndian.PutUint64(b, h.first)
+	binary.LittleEndian.PutUint64(b[8:], h.last)
+	binary.LittleEndian.PutUint64(b[16:], h.count)
 }
 
 // block gives a block of a list.
 func (t *listTable) block(x *list, number uint64) (*row, error) {
-	b := binary.BigEndian.AppendUint16(t.blockKey[:0], t.blocks)
+	b := binary.BigEndian.AppendUint16(t.blockKey[:0], t.shape.spaces[1])
 	b = append(b, x.owner[spaceBytes:]...)
 	b = binary.BigEndian.AppendUint64(b, number)
 	t.blockKey = b
@@ -101,9 +103,6 @@ func (t *listTable) block(x *list, number uint64) (*row, error) {
 
 // Append implements statebackend.ListTable.
 func (t *listTable) Append(i int, v unsafe.Pointer) error { return t.append(i, v, t.now()) }
-
-// adopt implements keeper.
-func (t *listTable) adopt(_, v unsafe.Pointer, at int64) error { return t.append(0, v, at) }
 
 func (t *listTable) append(i int, v unsafe.Pointer, at int64) error {
 	value, err := t.encode(v)
@@ -120,7 +119,7 @@ func (t *listTable) append(i int, v unsafe.Pointer, at int64) error {
 	if err := t.enter(len(b) + 2*blockBytes); err != nil {
 		return err
 	}
-	x := list{owner: t.compose(t.heads, i)}
+	x := list{owner: t.compose(t.shape.spaces[0], i)}
 	if err := t.readHead(&x); err != nil {
 		return err
 	}
@@ -192,19 +191,29 @@ type cursor struct {
 	value []byte
 }
 
-func (l *ledger) cursor(block []byte) cursor { return cursor{rest: block, dated: l.s.TTL != nil} }
+func (l *ledger) cursor(block []byte) cursor { return cursor{rest: block, dated: l.shape.dated} }
 
 func (c *cursor) next() bool {
 	if len(c.rest) == 0 {
 		return false
 	}
 	c.start = c.rest
+	head := lengthBytes
+	if c.dated {
+		head += stampBytes
+	}
+	if len(c.rest) < head {
+		return false // it is damaged: see docs/formats/pebble-files.md
+	}
 	if c.dated {
 		c.at = int64(binary.LittleEndian.Uint64(c.rest))
 		c.rest = c.rest[stampBytes:]
 	}
 	n := binary.LittleEndian.Uint32(c.rest)
 	c.rest = c.rest[lengthBytes:]
+	if uint64(n) > uint64(len(c.rest)) {
+		return false
+	}
 	c.value, c.rest = c.rest[:n:n], c.rest[n:]
 	return true
 }
@@ -397,32 +406,13 @@ func (t *listTable) moveBlock(from *list, number uint64, to *list, as uint64) er
 
 // Range implements statebackend.ListTable.
 func (t *listTable) Range(f func(e *statebackend.Entry) bool) error {
-	return t.each(t.blocks, func(key, value []byte, e *entry) bool {
-		t.owner(key, e)
+	return t.each(t.shape.spaces[1], func(_, value []byte, e *entry) bool {
 		for c := t.cursor(value); c.next(); {
 			if t.expired(c.at, e.now) {
 				continue
 			}
 			e.At, e.bytes = c.at, c.value
 			if !f(&e.Entry) {
-				return false
-			}
-		}
-		return true
-	})
-}
-
-// rows implements keeper.
-func (t *listTable) rows(f *frozen) iter.Seq2[*statebackend.Row, error] {
-	l := t.constant()
-	return f.rows(&l, t.blocks, func(key, value []byte, w *writer) bool {
-		l.parse(key, &w.Row)
-		for c := l.cursor(value); c.next(); {
-			if l.expired(c.at, f.now) {
-				continue
-			}
-			w.At = c.at
-			if !w.emit(c.value) {
 				return false
 			}
 		}

@@ -1,7 +1,6 @@
 package pebble
 
 import (
-	"iter"
 	"unsafe"
 
 	"github.com/flott-dev/flott/statebackend"
@@ -82,9 +81,6 @@ func (t *mapTable) show(r *row, owner []byte, number uint64, k, v unsafe.Pointer
 // Save implements statebackend.MapTable.
 func (t *mapTable) Save(i int, k, v unsafe.Pointer) error { return t.save(i, k, v, t.now()) }
 
-// adopt implements keeper.
-func (t *mapTable) adopt(k, v unsafe.Pointer, at int64) error { return t.save(0, k, v, at) }
-
 func (t *mapTable) save(i int, k, v unsafe.Pointer, at int64) error {
 	b, n, err := t.bring(v)
 	if err != nil {
@@ -125,7 +121,7 @@ func (t *mapTable) Count(i int) int {
 	err := t.enter(0)
 	var h mapHead
 	if err == nil {
-		h, err = t.head(t.compose(t.heads, i))
+		h, err = t.head(t.compose(t.shape.spaces[0], i))
 	}
 	t.store.fail(err)
 	return int(h.count)
@@ -200,27 +196,12 @@ func (t *mapTable) Each(i int, k, v unsafe.Pointer, f func() bool) error {
 
 // Range implements statebackend.MapTable.
 func (t *mapTable) Range(f func(e *statebackend.Entry) bool) error {
-	return t.each(t.entries, func(key, value []byte, e *entry) bool {
+	return t.each(t.shape.spaces[2], func(_, value []byte, e *entry) bool {
 		l := readTail(value)
 		if t.expired(l.at, e.now) {
 			return true
 		}
-		t.owner(key, e)
 		e.At, e.MapKey, e.bytes = l.at, mapKey(value, &l), mapValue(value, &l)
 		return f(&e.Entry)
-	})
-}
-
-// rows implements keeper.
-func (t *mapTable) rows(f *frozen) iter.Seq2[*statebackend.Row, error] {
-	l := t.constant()
-	return f.rows(&l, t.entries, func(key, value []byte, w *writer) bool {
-		end := readTail(value)
-		if w.At = end.at; l.expired(w.At, f.now) {
-			return true
-		}
-		l.parse(key, &w.Row)
-		w.MapKey = mapKey(value, &end)
-		return w.emit(mapValue(value, &end))
 	})
 }

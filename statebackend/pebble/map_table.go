@@ -15,11 +15,10 @@ import (
 // map, so that an iteration meets whatever is added and removed meanwhile.
 type mapTable struct {
 	ledger
-	heads, index, entries uint16
-	last                  uint64 // the highest number that was given out
-	scratch               serde.KeyScratch
-	walks                 []walk
-	rowKey                []byte
+	last    uint64 // the highest number that was given out
+	scratch serde.KeyScratch
+	walks   []walk
+	rowKey  []byte
 }
 
 // walk is an iteration over the map of an owner.
@@ -46,10 +45,19 @@ const (
 )
 
 func newMapTable(l ledger) *mapTable {
-	s := l.store
 	l.tail = tailBytes
-	return &mapTable{ledger: l, heads: s.space(), index: s.space(), entries: s.space()}
+	return &mapTable{ledger: l}
 }
+
+// told implements keeper.
+func (t *mapTable) told() metaTable {
+	m := t.ledger.told()
+	m.last = t.last
+	return m
+}
+
+// begin implements keeper.
+func (t *mapTable) begin(last uint64) { t.last = last }
 
 func readTail(row []byte) (t tail) {
 	b := row[len(row)-tailBytes:]
@@ -77,7 +85,7 @@ func mapKey(row []byte, t *tail) []byte {
 func mapValue(row []byte, t *tail) []byte { return row[:len(row)-tailBytes-int(t.key)] }
 
 // ownerOf gives the key of the head of the map of key i, in memory of its own.
-func (t *mapTable) ownerOf(i int) []byte { return slices.Clone(t.compose(t.heads, i)) }
+func (t *mapTable) ownerOf(i int) []byte { return slices.Clone(t.compose(t.shape.spaces[0], i)) }
 
 func (t *mapTable) head(owner []byte) (h mapHead, err error) {
 	r, err := t.store.cache.get(&t.ledger, owner, 0)
@@ -105,10 +113,14 @@ func (t *mapTable) setHead(owner []byte, h mapHead) error {
 		return err
 	}
 	b := r.value()
+	h.write(b)
+	return nil
+}
+
+func (h *mapHead) write(b []byte) {
 	binary.LittleEndian.PutUint64(b, h.first)
 	binary.LittleEndian.PutUint64(b[8:], h.last)
 	binary.LittleEndian.PutUint64(b[16:], h.count)
-	return nil
 }
 
 // part makes the key of a row of an owner in another space.
@@ -122,7 +134,7 @@ func (t *mapTable) part(space uint16, owner, rest []byte) []byte {
 func (t *mapTable) numbered(owner []byte, number uint64) []byte {
 	var b [numberBytes]byte
 	binary.BigEndian.PutUint64(b[:], number)
-	return t.part(t.entries, owner, b[:])
+	return t.part(t.shape.spaces[2], owner, b[:])
 }
 
 // entry gives the row of a number that is in use.
@@ -149,8 +161,8 @@ func (t *mapTable) number(i int, k unsafe.Pointer) (number uint64, owner []byte,
 	if err != nil {
 		return 0, nil, err
 	}
-	owner = t.compose(t.heads, i)
-	r, err := t.store.cache.get(&t.ledger, t.part(t.index, owner, key), 0)
+	owner = t.compose(t.shape.spaces[0], i)
+	r, err := t.store.cache.get(&t.ledger, t.part(t.shape.spaces[1], owner, key), 0)
 	if err != nil || !r.is(live) {
 		return 0, owner, err
 	}
@@ -224,7 +236,7 @@ func (t *mapTable) insert(owner []byte, k unsafe.Pointer, n int, at int64) (*row
 	clear(value)
 	copy(value[n:], key)
 	(&tail{prev: h.last, at: at, key: uint32(len(key))}).write(value)
-	ix, err := t.store.cache.get(&t.ledger, t.part(t.index, owner, key), 0)
+	ix, err := t.store.cache.get(&t.ledger, t.part(t.shape.spaces[1], owner, key), 0)
 	if err == nil {
 		ix, err = t.store.cache.put(ix, numberBytes)
 	}
@@ -303,7 +315,7 @@ func (t *mapTable) dropRows(owner []byte, number uint64) (tail, error) {
 		return tail{}, err
 	}
 	l := readTail(r.value())
-	ix, err := t.store.cache.get(&t.ledger, t.part(t.index, owner, mapKey(r.value(), &l)), 0)
+	ix, err := t.store.cache.get(&t.ledger, t.part(t.shape.spaces[1], owner, mapKey(r.value(), &l)), 0)
 	if err != nil {
 		return l, err
 	}

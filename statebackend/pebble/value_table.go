@@ -3,7 +3,6 @@ package pebble
 import (
 	"encoding/binary"
 	"errors"
-	"iter"
 	"unsafe"
 
 	"github.com/flott-dev/flott/statebackend"
@@ -12,13 +11,12 @@ import (
 // valueTable is a table with one value per key. A row is {value}{with a TTL: time of the last write}.
 type valueTable struct {
 	ledger
-	space uint16
 	stamp int // bytes of the time
 	ahead statebackend.Lookahead
 }
 
 func newValueTable(l ledger) *valueTable {
-	t := &valueTable{ledger: l, space: l.store.space()}
+	t := &valueTable{ledger: l}
 	if l.s.TTL != nil {
 		t.stamp, t.tail = stampBytes, stampBytes
 	}
@@ -29,7 +27,7 @@ func newValueTable(l ledger) *valueTable {
 func (t *valueTable) Lookahead() *statebackend.Lookahead { return &t.ahead }
 
 func (t *valueTable) row(i int) (*row, error) {
-	return t.store.cache.get(&t.ledger, t.compose(t.space, i), t.what())
+	return t.store.cache.get(&t.ledger, t.compose(t.shape.spaces[0], i), t.what())
 }
 
 // at is the time of a live row.
@@ -149,12 +147,9 @@ func (t *valueTable) Load(i int, v unsafe.Pointer) (bool, error) {
 }
 
 // Save implements statebackend.Table.
-func (t *valueTable) Save(i int, v unsafe.Pointer) error { return t.adoptAt(i, v, t.now()) }
+func (t *valueTable) Save(i int, v unsafe.Pointer) error { return t.save(i, v, t.now()) }
 
-// adopt implements keeper.
-func (t *valueTable) adopt(_, v unsafe.Pointer, at int64) error { return t.adoptAt(0, v, at) }
-
-func (t *valueTable) adoptAt(i int, v unsafe.Pointer, at int64) error {
+func (t *valueTable) save(i int, v unsafe.Pointer, at int64) error {
 	b, n, err := t.bring(v)
 	if err != nil {
 		return err
@@ -208,26 +203,12 @@ func (t *valueTable) Delete(i int) error {
 
 // Range implements statebackend.Table.
 func (t *valueTable) Range(f func(e *statebackend.Entry) bool) error {
-	return t.each(t.space, func(key, value []byte, e *entry) bool {
+	return t.each(t.shape.spaces[0], func(_, value []byte, e *entry) bool {
 		if e.At = t.at(value); t.expired(e.At, e.now) {
 			return true
 		}
-		t.owner(key, e)
 		e.bytes = value[:len(value)-t.stamp]
 		return f(&e.Entry)
-	})
-}
-
-// rows implements keeper.
-func (t *valueTable) rows(f *frozen) iter.Seq2[*statebackend.Row, error] {
-	l := t.constant()
-	stamp, at := t.stamp, t.at
-	return f.rows(&l, t.space, func(key, value []byte, w *writer) bool {
-		if w.At = at(value); l.expired(w.At, f.now) {
-			return true
-		}
-		l.parse(key, &w.Row)
-		return w.emit(value[:len(value)-stamp])
 	})
 }
 
@@ -238,7 +219,7 @@ type entry struct {
 	now   int64
 }
 
-// each calls f for each row of a space, with an entry to fill, until f returns false.
+// each calls f for each row of a space, with an entry that has its owner, until f returns false.
 func (l *ledger) each(space uint16, f func(key, value []byte, e *entry) bool) error {
 	if err := errors.Join(l.enter(0), l.store.cache.flush()); err != nil {
 		return err
@@ -246,27 +227,22 @@ func (l *ledger) each(space uint16, f func(key, value []byte, e *entry) bool) er
 	e := &entry{now: l.now()}
 	e.Load = func(dst unsafe.Pointer) error { return l.decode(e.bytes, dst) }
 	from, to := bounds(space)
-	err := scan(l.store.tree, from, to, func(key, value []byte) (bool, error) { return f(key, value, e), nil })
+	err := scan(l.store.tree, from, to, func(key, value []byte) (bool, error) {
+		if err := l.fill(key, e); err != nil {
+			return false, err
+		}
+		return f(key, value, e), nil
+	})
 	if err != nil {
 		return l.wrap("read", err)
 	}
 	return nil
 }
 
-// owner fills in whose an entry is.
-func (l *ledger) owner(key []byte, e *entry) (rest []byte) {
+// fill fills in whose an entry is.
+func (l *ledger) fill(key []byte, e *entry) error {
 	var r statebackend.Row
-	rest = l.parse(key, &r)
+	err := l.parse(key, &r)
 	e.Key, e.Hash, e.Namespace = r.Key, r.Hash, r.Namespace
-	return rest
-}
-
-// constant is a copy of the ledger for another goroutine, which uses only what never changes.
-func (l *ledger) constant() ledger {
-	c := ledger{store: l.store, s: l.s, fixed: l.fixed}
-	if l.s.TTL != nil {
-		ttl := *l.s.TTL
-		c.s.TTL = &ttl
-	}
-	return c
+	return err
 }

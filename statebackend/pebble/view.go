@@ -28,6 +28,8 @@ type view struct {
 	over     bool
 	sorted   bool
 	err      error
+	tracing  bool     // keys that are written to the tree are noted
+	written  []string // them
 }
 
 // taken is a segment as a view takes hold of it.
