@@ -22,6 +22,13 @@ type counts struct {
 
 func openCounts(tb testing.TB, b Backend, o statebackend.Options) *counts {
 	tb.Helper()
+	c, err := tryCounts(tb, b, o)
+	fatal(tb, err)
+	return c
+}
+
+func tryCounts(tb testing.TB, b Backend, o statebackend.Options) (*counts, error) {
+	tb.Helper()
 	key, err := serde.KeyOf[int64]()
 	fatal(tb, err)
 	value, err := serde.Of[int64]()
@@ -31,15 +38,21 @@ func openCounts(tb testing.TB, b Backend, o statebackend.Options) *counts {
 		o.MaxParallelism, o.LastGroup = 128, 127
 	}
 	s, err := b.Open(o)
-	fatal(tb, err)
+	if err != nil {
+		return nil, err
+	}
 	c := &counts{tb: tb, store: s.(*store), key: key}
 	c.table, err = s.Table(statebackend.TableSpec{Name: "counts", Value: value})
-	fatal(tb, err)
-	return c
+	return c, err
 }
 
 // add adds to the numbers of keys.
 func (c *counts) add(n int64, keys ...int64) {
+	c.tb.Helper()
+	fatal(c.tb, c.try(n, keys...))
+}
+
+func (c *counts) try(n int64, keys ...int64) error {
 	c.tb.Helper()
 	var err error
 	c.canon, err = c.key.Canon(serde.Column{P: unsafe.Pointer(&keys[0]), N: len(keys), Stride: 8}, &c.scratch)
@@ -48,10 +61,13 @@ func (c *counts) add(n int64, keys ...int64) {
 	c.key.Hash(&c.canon, 0, c.hashes)
 	c.store.BeginRun(&c.canon, c.hashes)
 	out := make([]unsafe.Pointer, len(keys))
-	fatal(c.tb, c.table.Slots(0, len(keys), out, make([]bool, len(keys))))
+	if err := c.table.Slots(0, len(keys), out, make([]bool, len(keys))); err != nil {
+		return err
+	}
 	for _, p := range out {
 		*(*int64)(p) += n
 	}
+	return nil
 }
 
 func (c *counts) freeze(how statebackend.Freezing) *frozen {
