@@ -13,8 +13,9 @@ type Reader struct {
 }
 
 // Reader compiles the way from an old schema to the type. Struct fields are matched by name: fields that are gone are
-// skipped, new ones get their zero value, the order does not matter. Types of a closed set are matched by name as well. All
-// else must have the same kind. The error names the path of the first field that does not fit.
+// skipped, new ones get their zero value, the order does not matter. Types of a closed set are matched by name as well. A whole
+// number may have become one that holds all values of the old kind, a float32 a float64. All else must have the same kind, or
+// an Upgrade. The error names the path of the first field that does not fit.
 func (h *Handle) Reader(old *Schema) (*Reader, error) {
 	if old.String() == h.schema.String() {
 		return &Reader{handle: h, codec: h.codec}, nil
@@ -40,7 +41,8 @@ func (r *Reader) Read(src []byte, v unsafe.Pointer) (int, error) {
 // evolution compiles codecs that only read.
 type evolution struct {
 	*compiler
-	met map[evolutionPair]*later
+	met       map[evolutionPair]*later
+	upgrading map[evolutionPair]bool // upgrades that are being looked for
 }
 
 type evolutionPair struct {
@@ -72,6 +74,14 @@ func (e *evolution) mismatch(old *Schema, t reflect.Type, path string) error {
 
 func (e *evolution) codecOf(s *Schema, t reflect.Type, path string, outer []*Schema) (codec, error) {
 	old := resolve(s, outer)
+	if all := e.upgrades[t]; all != nil {
+		return e.upgradeOf(all, old, t, path)
+	}
+	return e.sameOf(old, t, path)
+}
+
+// sameOf finds the way from an old schema to a type that has changed as schemas may.
+func (e *evolution) sameOf(old enclosed, t reflect.Type, path string) (codec, error) {
 	how, err := e.manner(t, path)
 	if err != nil {
 		return nil, err
@@ -100,7 +110,10 @@ func (e *evolution) codecOf(s *Schema, t reflect.Type, path string, outer []*Sch
 	case reflect.Struct:
 		return e.structOf(old, t, path)
 	}
-	if old.Kind != scalarKind(t.Kind()) {
+	if now := scalarKind(t.Kind()); old.Kind != now {
+		if w := widening(old.Kind, now, t.Size()); w != nil {
+			return w, nil
+		}
 		return nil, e.mismatch(old.Schema, t, path)
 	}
 	return e.compiler.codecOf(t, path)

@@ -14,6 +14,8 @@ type settings struct {
 	user   map[reflect.Type]*framed // WithCodec
 	sets   map[reflect.Type]*ifaces // OneOf
 	protos []protoRule              // Proto
+
+	upgrades map[reflect.Type][]upgrade // Upgrade, by the type that they lead to
 }
 
 func newSettings(opts []Option) (*settings, error) {
@@ -26,7 +28,7 @@ func newSettings(opts []Option) (*settings, error) {
 			return nil, err
 		}
 	}
-	return s, nil
+	return s, s.checkUpgrades()
 }
 
 // WithCodec gives the type T, wherever it occurs, an encoding of its own. The function append adds the encoding of a value to a slice;
