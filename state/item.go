@@ -36,7 +36,7 @@ func evolve(h *serde.Handle, old *serde.Schema) (func([]byte, unsafe.Pointer) (i
 	}
 	r, err := h.Reader(old)
 	if err != nil {
-		return nil, fmt.Errorf("%w: keep the type of the field, or give the new state another name", err)
+		return nil, fmt.Errorf("%w: keep the type of the field, give the state a state.Upgrade, or give the new one another name", err)
 	}
 	return r.Read, nil
 }

@@ -30,6 +30,10 @@ func Serde(opts ...serde.Option) Option {
 	return func(d *declaration) { d.value = append(d.value, opts...) }
 }
 
+// Upgrade brings values of the type Old, which snapshots of earlier versions of the program hold, to the type New: that of the
+// state, or one inside of it. Fields that are added, removed or reordered need none; serde.Upgrade says when it is called.
+func Upgrade[Old, New any](f func(Old) (New, error)) Option { return Serde(serde.Upgrade(f)) }
+
 // KeySerde passes options to the codec of a map's keys.
 func KeySerde(opts ...serde.Option) Option {
 	return func(d *declaration) { d.key = append(d.key, opts...) }

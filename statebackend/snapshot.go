@@ -65,7 +65,7 @@ func (t *TableInfo) Reader(spec *TableSpec, key *serde.Key) (*serde.Reader, erro
 	}
 	r, err := spec.Value.Reader(t.Value)
 	if err != nil {
-		return nil, fmt.Errorf("%w: keep the type of the field, or give the new state another name", err)
+		return nil, fmt.Errorf("%w: keep the type of the field, give the state a state.Upgrade, or give the new one another name", err)
 	}
 	return r, nil
 }
