@@ -8,9 +8,10 @@
 // keeps anything else (text and wide keys, namespaces, lists, maps) as rows of a slab that never move, found by a paged
 // index of tags. Strings, encoded values, list blocks and text keys lie in arenas.
 //
-// A snapshot takes hold of pages (shadow), not of entries: Freeze copies the list of pages, and whoever first wants to
-// change or read a page afterwards takes it by an atomic state. The goroutine that reads the rows never waits for the
-// subtask's nor the other way round, but for the microseconds of packing one page.
+// A snapshot takes hold of pages (shadow): Freeze copies the list of pages, and before an entry is changed afterwards it is
+// copied, with a few neighbours, for the snapshot. The goroutine that reads the rows never waits for the subtask's; that one
+// waits no longer than for the microseconds of reading one page. What has changed since a snapshot on which others may build
+// is noted by a bit per entry (tracker, base).
 package heap
 
 import (

@@ -193,7 +193,7 @@ func TestSnapshotsOfChangesKeepLittle(t *testing.T) {
 	ok(t, err)
 	before := f.(*frozen).held.Load()
 	c.write(c.keys, 3)
-	if n := f.(*frozen).held.Load() - before; n <= 0 || n > 40_000 {
+	if n := f.(*frozen).held.Load() - before; n <= 0 || n > 60_000 {
 		t.Errorf("%d bytes were copied for ten entries of each table", n)
 	}
 	for _, table := range f.Tables() {

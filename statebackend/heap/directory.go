@@ -75,28 +75,43 @@ func (d *directory) reset() {
 // shrink begins anew when the last entry of a table that was larger once is gone.
 func (d *directory) shrink() {
 	if d.n == 0 && len(d.pages) > 1 {
-		gone := d.leave(d.ledger) // not the page of the last entry, which was touched
-		d.ledger.release(d.held() - gone - int64(d.bytes) - 2*dirEntryBytes)
+		if d.ledger.reserve(int64(d.bytes)+2*dirEntryBytes) != nil {
+			return // it can stay as it is
+		}
+		d.ledger.release(d.held() - d.leave(d.ledger))
 		d.reset()
 	}
 }
 
-// touch must come before a change of a page.
-func (d *directory) touch(id uint32) error {
-	if !d.protects(int(id)) {
+// touch must come before a change of an entry.
+func (d *directory) touch(id uint32, pos uint64) error {
+	mem, err := d.preserve(int(id), int(pos), d.pages[id].mem, d.ledger)
+	d.replace(id, mem)
+	return err
+}
+
+// touchPage must come before a change of any entry of a page.
+func (d *directory) touchPage(id uint32) error {
+	if !d.guarded() {
 		return nil
 	}
+	mem, err := d.preserveAll(int(id), d.pages[id].mem, d.ledger)
+	d.replace(id, mem)
+	return err
+}
+
+// replace makes mem the memory of a page.
+func (d *directory) replace(id uint32, mem unsafe.Pointer) {
 	p := &d.pages[id]
-	mem, err := d.preserve(int(id), p.mem, int(p.n), d.ledger)
-	if mem != p.mem {
-		p.mem = mem
-		for i, other := range d.ids {
-			if other == id {
-				d.dir[i] = mem
-			}
+	if mem == p.mem {
+		return
+	}
+	p.mem = mem
+	for i, other := range d.ids {
+		if other == id {
+			d.dir[i] = mem
 		}
 	}
-	return err
 }
 
 func (d *directory) held() int64 {

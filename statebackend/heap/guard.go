@@ -2,57 +2,60 @@ package heap
 
 import "unsafe"
 
-// guard is what the owner of pages knows of open snapshots. Before a page is changed it must be touched: if a snapshot
-// may need it as it is, its entries are copied first. All but shadows belongs to the subtask's goroutine.
+// guard is what the owner of pages knows of open snapshots and of changes. Before an entry is changed it must be touched:
+// if a snapshot may need it as it is, it is copied first. All but shadows belongs to the subtask's goroutine.
 type guard struct {
-	pristine  []bool // by page: not touched since the last snapshot was taken
-	remaining int    // pages that are pristine; 0 while no snapshot is open
-	shadows   []*shadow
-	track     *tracker // of changes; nil: they are not tracked
+	shadows []*shadow
+	track   *tracker   // of changes; nil: they are not tracked
+	shifts  uint64     // counts pages that were replaced by copies, which invalidates addresses
+	ahead   *lookahead // emptied then; nil: there is none
 }
 
-// protects says whether touching may have something to do.
-func (g *guard) protects(page int) bool { return page < len(g.pristine) && g.pristine[page] }
+// guarded says whether touching may have something to do.
+func (g *guard) guarded() bool { return len(g.shadows) > 0 }
 
-// freeze begins a snapshot of the pages that it needs.
-func (g *guard) freeze(sh *shadow) {
-	g.shadows = append(g.shadows, sh)
-	pristine := make([]bool, len(sh.mem))
-	copy(pristine, g.pristine)
-	g.pristine, g.remaining = pristine, 0
-	for i := range pristine {
-		pristine[i] = pristine[i] || sh.states[i].Load() == pagePristine
-		g.remaining += one(pristine[i])
-	}
-}
-
-// preserve lets all open snapshots have a page of n entries that is about to be changed. It returns the page to change:
-// the same one, or a copy if a snapshot is being written from it at this moment.
-func (g *guard) preserve(page int, mem unsafe.Pointer, n int, l *ledger) (unsafe.Pointer, error) {
+// preserve lets all open snapshots have an entry that is about to be changed. It returns the page to change: the same one,
+// or a copy if a snapshot is being written from it at this moment.
+func (g *guard) preserve(page, pos int, mem unsafe.Pointer, l *ledger) (unsafe.Pointer, error) {
 	if err := l.store.failed; err != nil {
 		return mem, err
 	}
+	return g.each(mem, func(sh *shadow, mem unsafe.Pointer) (unsafe.Pointer, error) { return sh.keep(page, pos, mem, l) })
+}
+
+// preserveAll does so for all entries of a page.
+func (g *guard) preserveAll(page int, mem unsafe.Pointer, l *ledger) (unsafe.Pointer, error) {
+	if err := l.store.failed; err != nil {
+		return mem, err
+	}
+	return g.each(mem, func(sh *shadow, mem unsafe.Pointer) (unsafe.Pointer, error) { return sh.keepAll(page, mem, l) })
+}
+
+func (g *guard) each(mem unsafe.Pointer, keep func(*shadow, unsafe.Pointer) (unsafe.Pointer, error)) (unsafe.Pointer, error) {
+	at := mem
+	var err error
 	for _, sh := range g.shadows {
-		if page >= len(sh.states) {
-			continue
-		}
-		var err error
-		if mem, err = sh.preserve(page, mem, n, l); err != nil {
-			return mem, err
+		if at, err = keep(sh, at); err != nil {
+			break
 		}
 	}
-	g.pristine[page] = false
-	g.remaining--
-	return mem, nil
+	if at != mem {
+		g.shifts++
+		if g.ahead != nil {
+			g.ahead.forget()
+		}
+	}
+	return at, err
 }
 
 // leave leaves the pages that the owner is about to drop to the snapshots that need them. It moves their bytes from the
 // ledger to the snapshots and says how many they are.
 func (g *guard) leave(l *ledger) (bytes int64) {
-	for page, pristine := range g.pristine {
-		if !pristine {
-			continue
-		}
+	pages := 0
+	for _, sh := range g.shadows {
+		pages = max(pages, len(sh.states))
+	}
+	for page := range pages {
 		taken := false
 		for _, sh := range g.shadows {
 			as := pageLeft
@@ -66,7 +69,7 @@ func (g *guard) leave(l *ledger) (bytes int64) {
 			}
 		}
 	}
-	g.pristine, g.remaining, g.shadows = nil, 0, nil
+	g.shadows = nil
 	return bytes
 }
 
@@ -75,10 +78,7 @@ func (g *guard) forget(sh *shadow) {
 	for i, s := range g.shadows {
 		if s == sh {
 			g.shadows = append(g.shadows[:i:i], g.shadows[i+1:]...)
-			break
+			return
 		}
-	}
-	if len(g.shadows) == 0 {
-		g.pristine, g.remaining = g.pristine[:0], 0
 	}
 }

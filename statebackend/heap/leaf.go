@@ -177,7 +177,7 @@ func (l *leaf) enqueue(p int) {
 // order makes the orders of all pages.
 func (l *leaf) order() error {
 	pages, groups := len(l.sh.states), l.last-l.first+1
-	scratch := int(l.sh.packBytes(l.sh.slots) + l.sh.bytes) // for a pack of a full page, or for the entries of two
+	scratch := int(2 * l.sh.bytes) // for the entries of two pages
 	places := 0
 	if l.sh.only != nil {
 		places = scratch/int(l.sh.size) + 1
@@ -215,20 +215,14 @@ func (l *leaf) order() error {
 // survey gives the groups and positions of a page's entries to a sorter.
 func (l *leaf) survey(p int, s *sorter) error {
 	v, held := l.sh.view(p)
-	scratch := pageView{v.pageShape, unsafe.Pointer(&l.page[0]), v.packed, v.only}
-	n := v.bytes
-	if v.packed {
-		n = v.bytesOf(v.base)
-	}
-	copyBytes(scratch.base, v.base, n)
 	if held {
-		l.sh.unhold(p)
+		defer l.sh.unhold(p)
 	}
 	s.keys = s.keys[:0]
 	for w := range v.words() {
-		for live := scratch.live(w); live != 0; live &= live - 1 {
+		for live := v.live(w); live != 0; live &= live - 1 {
 			pos := w*64 + bits.TrailingZeros64(live)
-			group, err := l.group(scratch.at(pos))
+			group, err := l.group(v.at(pos))
 			if err != nil {
 				return err
 			}

@@ -443,7 +443,7 @@ func (t *listTable) MoveTo(i int, canonical []byte) error {
 	t.ix.setSuffix(canonical)
 	defer t.ix.setSuffix(t.other)
 	to, _, err := t.insert(i)
-	if err != nil || to == head {
+	if err != nil || string(canonical) == string(t.other) {
 		return err
 	}
 	t.grown += int(moved.count)
@@ -454,8 +454,9 @@ func (t *listTable) MoveTo(i int, canonical []byte) error {
 		to.last, to.used = moved.last, moved.used
 		to.count += moved.count
 	}
-	*head = listHead{}
 	t.ix.setSuffix(t.other)
+	head = t.head(i) // its page may be another one
+	*head = listHead{}
 	t.ix.remove(i, unsafe.Pointer(head))
 	return nil
 }

@@ -276,7 +276,7 @@ func (t *mapTable) touchAround(id, owner uint32) error {
 		return err
 	}
 	rows := &t.entries.rows
-	if rows.remaining == 0 {
+	if !rows.guarded() {
 		return nil
 	}
 	l := *(*mapLinks)(rows.at(id))

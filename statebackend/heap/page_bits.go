@@ -1,9 +1,6 @@
 package heap
 
-import (
-	"math/bits"
-	"unsafe"
-)
+import "unsafe"
 
 // pageBits are bits for the entries of pages. Pages without a set bit share one empty bitmap, so that a lookup has no branch
 // for them and a page costs memory only once it has a bit. Pages beyond the last one that was set have none.
@@ -60,15 +57,6 @@ func (b *pageBits) bitmap(page int) unsafe.Pointer {
 		return b.pages[page]
 	}
 	return b.empty
-}
-
-// count is the number of set bits of a page.
-func (b *pageBits) count(page int) (n int) {
-	bitmap := b.bitmap(page)
-	for w := range b.words {
-		n += bits.OnesCount64(*bitsAt(bitmap, uint64(w)))
-	}
-	return n
 }
 
 // clone copies the bits.

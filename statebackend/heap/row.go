@@ -224,7 +224,7 @@ func (x *rowIndex) locate(i int, h uint64) (unsafe.Pointer, uint32) {
 // insert finds or inserts key i of the run and touches its row.
 func (x *rowIndex) insert(i int, h uint64) (row unsafe.Pointer, id uint32, fresh bool, err error) {
 	if row, id := x.locate(i, h); row != nil {
-		if x.rows.remaining > 0 {
+		if x.rows.guarded() {
 			err = x.rows.touch(id)
 			row = x.rows.at(id)
 		}
@@ -333,14 +333,14 @@ func (x *rowIndex) splitPage(h uint64) error {
 }
 
 // guarded implements index.
-func (x *rowIndex) guarded() bool { return x.rows.remaining > 0 }
+func (x *rowIndex) guarded() bool { return x.rows.guarded() }
 
 // touchPart implements index.
 func (x *rowIndex) touchPart(part int) error { return x.rows.touchPage(part) }
 
 // own implements index.
 func (x *rowIndex) own(i int, slot unsafe.Pointer) (unsafe.Pointer, error) {
-	if x.rows.remaining == 0 && x.rows.track == nil {
+	if !x.rows.guarded() && x.rows.track == nil {
 		return slot, nil
 	}
 	_, id := x.locate(i, x.hashOf(i))
@@ -348,6 +348,14 @@ func (x *rowIndex) own(i int, slot unsafe.Pointer) (unsafe.Pointer, error) {
 	x.rows.mark(id)
 	return unsafe.Add(x.rows.at(id), x.slotOff), err
 }
+
+// ownWhole implements index.
+func (x *rowIndex) ownWhole(i int, slot unsafe.Pointer) (unsafe.Pointer, error) {
+	return x.own(i, slot)
+}
+
+// follow implements index.
+func (x *rowIndex) follow(ahead *lookahead) { x.rows.ahead = ahead }
 
 // freeze implements index.
 func (x *rowIndex) freeze(f *frozen, c *changes) *leaf {

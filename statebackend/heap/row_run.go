@@ -13,7 +13,8 @@ func (x *rowIndex) slots(from, to int, out []unsafe.Pointer, fresh []bool) error
 		out[0], fresh[0] = unsafe.Add(row, x.slotOff), new
 		return nil
 	}
-	if x.rows.remaining > 0 {
+	shifts := x.rows.shifts
+	if x.rows.guarded() {
 		if err := x.touch(from, to); err != nil {
 			return err
 		}
@@ -34,6 +35,9 @@ func (x *rowIndex) slots(from, to int, out []unsafe.Pointer, fresh []bool) error
 			x.markAll(part)
 		}
 	}
+	if x.rows.shifts != shifts { // rows are elsewhere
+		return x.lookup(from, to, out, false)
+	}
 	return nil
 }
 
@@ -48,7 +52,7 @@ func (x *rowIndex) markAll(slots []unsafe.Pointer) {
 
 // lookup implements index.
 func (x *rowIndex) lookup(from, to int, out []unsafe.Pointer, own bool) error {
-	guarded := own && x.rows.remaining > 0
+	guarded, shifts := own && x.rows.guarded(), x.rows.shifts
 	if guarded {
 		if err := x.touch(from, to); err != nil {
 			return err
@@ -72,6 +76,9 @@ func (x *rowIndex) lookup(from, to int, out []unsafe.Pointer, own bool) error {
 		if own && x.rows.track != nil {
 			x.markAll(part)
 		}
+	}
+	if x.rows.shifts != shifts { // rows are elsewhere
+		return x.lookup(from, to, out, false)
 	}
 	return nil
 }

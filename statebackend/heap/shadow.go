@@ -2,14 +2,16 @@ package heap
 
 import (
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"unsafe"
 )
 
-// shadow is what one snapshot has of the pages of an index or a slab. Whoever comes first to a page takes hold of it by
-// its state: the updater packs its live entries and then goes on in place; the writer reads it in place, a few
-// microseconds at a time. An updater that finds the writer reading does not wait: it goes on with a copy of the page and
-// leaves the old one to the writer.
+// shadow is what one snapshot has of the pages of an index or a slab. Before the updater changes an entry for the first time
+// it copies the entry's unit for the snapshot, holding the page by its state for some nanoseconds; the writer reads a page
+// in place, copies of its units before what is there, holding it for some microseconds. An updater that finds the writer
+// reading waits no longer than that: if the writer has been stopped meanwhile it goes on with a copy of the page and leaves
+// the old one to the writer.
 type shadow struct {
 	pageShape
 	frozen *frozen
@@ -17,73 +19,140 @@ type shadow struct {
 	only   *pageBits        // the entries that the snapshot needs; nil: all
 	mem    []unsafe.Pointer // the pages at the moment
 	states []atomic.Uint32
-	packs  []unsafe.Pointer // of pages in state packed, see pageShape.pack
-	ended  bool             // the writer's
+	kept   []unsafe.Pointer // by page: its kept table, see pageShape; written by the updater, holding the page
+	copies []unsafe.Pointer // of units, perChunk in each
+	n      uint32           // copies; the updater's
+	chunk  uint8            // bits of the number of a copy in its chunk
+
+	mu    sync.Mutex
+	drawn int64 // bytes that are reserved for copies
+	ended bool
 }
 
 // The states of a page of a snapshot.
 const (
-	pagePristine uint32 = iota // as it was; writer and updater use it
-	pageReading                // the writer is reading it
-	pagePacking                // the updater is packing it
-	pagePacked                 // the snapshot has a pack of it
-	pageLeft                   // the page is the snapshot's alone
-	pageShared                 // the same, but its memory counts for another snapshot
-	pageDone                   // the snapshot needs it no longer
+	pageKept    uint32 = iota // the snapshot's entries are in the page, or copies; writer and updater use it
+	pageReading               // the writer is reading it
+	pageCopying               // the updater is copying a unit of it
+	pageLeft                  // the page is the snapshot's alone
+	pageShared                // the same, but its memory counts for another snapshot
+	pageDone                  // the snapshot needs it no longer
+)
+
+const (
+	// copyChunk bounds the memory that is made for copies at a time.
+	copyChunk = 64 << 10
+	// maxSpins is how often an updater looks whether the writer is done with a page.
+	maxSpins = 20000
 )
 
 func newShadow(f *frozen, g *guard, shape pageShape, mem []unsafe.Pointer, only *pageBits) *shadow {
 	sh := &shadow{
 		pageShape: shape, frozen: f, guard: g, only: only, mem: mem,
-		states: make([]atomic.Uint32, len(mem)), packs: make([]unsafe.Pointer, len(mem)),
+		states: make([]atomic.Uint32, len(mem)), kept: make([]unsafe.Pointer, len(mem)),
 	}
+	units := len(mem) * sh.units()
+	for sh.unitSize()<<(sh.chunk+1) <= copyChunk && 1<<sh.chunk < units/64 {
+		sh.chunk++
+	}
+	sh.copies = make([]unsafe.Pointer, units>>sh.chunk+1)
 	if only != nil {
 		for i := range sh.states {
-			if only.bitmap(i) == only.empty {
+			if !sh.needs(i) {
 				sh.states[i].Store(pageDone)
 			}
 		}
 	}
-	g.freeze(sh)
+	g.shadows = append(g.shadows, sh)
 	f.shadows = append(f.shadows, sh)
 	return sh
 }
 
-// preserve lets the snapshot have a page that the updater is about to change; see guard.preserve.
-func (sh *shadow) preserve(page int, mem unsafe.Pointer, n int, l *ledger) (unsafe.Pointer, error) {
+// copyAt is the address of copy n, counted from one.
+func (sh *shadow) copyAt(n uint32) unsafe.Pointer {
+	n--
+	return unsafe.Add(sh.copies[n>>sh.chunk], uintptr(n&(1<<sh.chunk-1))*sh.unitSize())
+}
+
+// keep lets the snapshot have an entry that the updater is about to change. It returns the page to change: the same one, or
+// a copy if the snapshot is being written from it at this moment.
+func (sh *shadow) keep(page, pos int, mem unsafe.Pointer, l *ledger) (unsafe.Pointer, error) {
+	if page >= len(sh.states) {
+		return mem, nil
+	}
+	if kept := sh.kept[page]; kept != nil && *sh.copyOf(kept, pos) != 0 {
+		return mem, nil
+	}
 	st := &sh.states[page]
-	for {
+	for spins := 0; ; spins++ {
 		switch st.Load() {
-		case pagePristine:
-			if st.CompareAndSwap(pagePristine, pagePacking) {
-				return mem, sh.keepPack(page, mem, n, l)
+		case pageKept:
+			if st.CompareAndSwap(pageKept, pageCopying) {
+				err := sh.copyUnit(page, pos, mem, l)
+				st.CompareAndSwap(pageCopying, pageKept) // fails if the snapshot has ended meanwhile
+				return mem, err
 			}
 		case pageReading:
-			return sh.moveAway(page, mem, l)
+			if spins >= maxSpins {
+				return sh.moveAway(page, mem, l)
+			}
 		default:
 			return mem, nil
 		}
 	}
 }
 
-// keepPack packs a page of n entries whose state the updater has set to packing.
-func (sh *shadow) keepPack(page int, mem unsafe.Pointer, n int, l *ledger) error {
-	st := &sh.states[page]
-	var only unsafe.Pointer
-	if sh.only != nil {
-		only, n = sh.only.bitmap(page), sh.only.count(page)
+// copyUnit copies the unit of a position of a page that the updater holds.
+func (sh *shadow) copyUnit(page, pos int, mem unsafe.Pointer, l *ledger) error {
+	kept := sh.kept[page]
+	if kept == nil {
+		if more, err := sh.reserve(sh.keptBytes(), l); !more {
+			return err
+		}
+		kept = memory(sh.keptBytes())
+		if sh.bitmap != 0 {
+			copyWords(kept, unsafe.Add(mem, sh.bitmap), sh.keptHead())
+		}
+		sh.kept[page] = kept
 	}
-	bytes := sh.packBytes(n)
-	if err := sh.frozen.reserve(int64(bytes)); err != nil {
-		st.CompareAndSwap(pagePacking, pagePristine)
-		return l.refused(int64(bytes), sh.frozen.held.Load(), err)
+	if sh.only != nil && !sh.someOf(sh.only.bitmap(page), pos) {
+		return nil
 	}
-	sh.packs[page] = sh.pack(mem, bytes, only)
-	if !st.CompareAndSwap(pagePacking, pagePacked) { // the snapshot has ended meanwhile
-		sh.packs[page] = nil
-		sh.frozen.release(int64(bytes))
+	if sh.n&(1<<sh.chunk-1) == 0 {
+		bytes := sh.unitSize() << sh.chunk
+		if more, err := sh.reserve(bytes, l); !more {
+			return err
+		}
+		sh.copies[sh.n>>sh.chunk] = memory(bytes)
 	}
+	sh.n++
+	first := pos &^ (1<<sh.shift - 1)
+	copyWords(sh.copyAt(sh.n), unsafe.Add(mem, uintptr(first)*sh.size), sh.unitSize())
+	*sh.copyOf(kept, pos) = sh.n
 	return nil
+}
+
+// keepAll keeps all entries of a page.
+func (sh *shadow) keepAll(page int, mem unsafe.Pointer, l *ledger) (unsafe.Pointer, error) {
+	var err error
+	for pos := 0; pos < sh.slots && err == nil; pos += 1 << sh.shift {
+		mem, err = sh.keep(page, pos, mem, l)
+	}
+	return mem, err
+}
+
+// reserve draws bytes for copies; false if the snapshot has ended, or there is no memory.
+func (sh *shadow) reserve(n uintptr, l *ledger) (bool, error) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if sh.ended {
+		return false, nil
+	}
+	if err := sh.frozen.reserve(int64(n)); err != nil {
+		return false, l.refused(int64(n), sh.frozen.held.Load(), err)
+	}
+	sh.drawn += int64(n)
+	return true, nil
 }
 
 // moveAway copies a page that the writer is reading, for the updater.
@@ -105,7 +174,7 @@ func (sh *shadow) take(page int, as uint32) bool {
 	st := &sh.states[page]
 	for {
 		s := st.Load()
-		if s != pagePristine && s != pageReading {
+		if s != pageKept && s != pageReading {
 			return false
 		}
 		if st.CompareAndSwap(s, as) {
@@ -116,17 +185,15 @@ func (sh *shadow) take(page int, as uint32) bool {
 
 // finish ends the snapshot of these pages and gives back what was kept. It is the writer's.
 func (sh *shadow) finish() {
-	if sh.ended {
+	sh.mu.Lock()
+	freed, ended := sh.drawn, sh.ended
+	sh.drawn, sh.ended = 0, true
+	sh.mu.Unlock()
+	if ended {
 		return
 	}
-	sh.ended = true
-	var freed int64
 	for i := range sh.states {
-		switch sh.states[i].Swap(pageDone) {
-		case pagePacked:
-			freed += int64(sh.bytesOf(sh.packs[i]))
-			sh.packs[i] = nil
-		case pageLeft:
+		if sh.states[i].Swap(pageDone) == pageLeft {
 			freed += int64(sh.bytes)
 		}
 	}
@@ -139,17 +206,16 @@ func (sh *shadow) view(page int) (v pageView, held bool) {
 	st := &sh.states[page]
 	for {
 		switch st.Load() {
-		case pagePristine:
-			if st.CompareAndSwap(pagePristine, pageReading) {
-				return pageView{&sh.pageShape, sh.mem[page], false, sh.onlyOf(page)}, true
+		case pageKept:
+			if !st.CompareAndSwap(pageKept, pageReading) {
+				continue
 			}
-		case pagePacking:
-			runtime.Gosched() // microseconds
-		case pagePacked:
-			return pageView{&sh.pageShape, sh.packs[page], true, nil}, false
-		default:
-			return pageView{&sh.pageShape, sh.mem[page], false, sh.onlyOf(page)}, false
+			held = true
+		case pageCopying:
+			runtime.Gosched() // nanoseconds
+			continue
 		}
+		return pageView{sh, sh.mem[page], sh.kept[page], sh.onlyOf(page)}, held
 	}
 }
 
@@ -167,7 +233,7 @@ func (sh *shadow) needs(page int) bool {
 }
 
 // unhold ends the reading of a page that was held.
-func (sh *shadow) unhold(page int) { sh.states[page].CompareAndSwap(pageReading, pagePristine) }
+func (sh *shadow) unhold(page int) { sh.states[page].CompareAndSwap(pageReading, pageKept) }
 
 // read copies the entry at a position of a page to dst.
 func (sh *shadow) read(page, pos int, dst unsafe.Pointer) {

@@ -3,8 +3,8 @@ package heap
 import "unsafe"
 
 // slab keeps rows of one size, numbered from 0, which never move but when a snapshot takes their page. Numbers of freed
-// rows are used again. The last places of a page hold a bitmap of the rows in use instead of rows. A page must be touched
-// before rows are made, changed, dropped or hidden in it; make and drop do it.
+// rows are used again. The last places of a page hold a bitmap of the rows in use instead of rows. A row must be touched
+// before it is made, changed, dropped or hidden; make does it.
 type slab struct {
 	ledger *ledger
 	pages  []unsafe.Pointer
@@ -36,7 +36,7 @@ func newSlab(l *ledger, size uintptr) slab {
 
 // shape describes the pages.
 func (s *slab) shape() pageShape {
-	return pageShape{size: s.size, slots: int(s.rows), bytes: s.bytes, bitmap: s.used}
+	return pageShape{size: s.size, slots: int(s.rows), bytes: s.bytes, bitmap: s.used}.withUnits()
 }
 
 // at is the address of a row.
@@ -45,20 +45,19 @@ func (s *slab) at(id uint32) unsafe.Pointer {
 }
 
 // touch must come before a change of a row; its address may be another one afterwards.
-func (s *slab) touch(id uint32) error {
-	if s.remaining == 0 {
-		return nil
+func (s *slab) touch(id uint32) (err error) {
+	if s.guarded() {
+		page := id >> (s.bits & 31)
+		s.pages[page], err = s.preserve(int(page), int(id&(1<<(s.bits&31)-1)), s.pages[page], s.ledger)
 	}
-	return s.touchPage(int(id >> s.bits))
+	return err
 }
 
-func (s *slab) touchPage(page int) error {
-	if !s.protects(page) {
-		return nil
+// touchPage must come before a change of any row of a page.
+func (s *slab) touchPage(page int) (err error) {
+	if s.guarded() {
+		s.pages[page], err = s.preserveAll(page, s.pages[page], s.ledger)
 	}
-	mem, shape := s.pages[page], s.shape()
-	mem, err := s.preserve(page, mem, shape.count(mem), s.ledger)
-	s.pages[page] = mem
 	return err
 }
 

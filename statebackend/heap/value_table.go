@@ -20,6 +20,10 @@ type index interface {
 	find(i int) unsafe.Pointer
 	// own gives the slot of key i, which find gave, for writing. After an error nothing has changed.
 	own(i int, slot unsafe.Pointer) (unsafe.Pointer, error)
+	// ownWhole does the same for a removal, which may change other entries.
+	ownWhole(i int, slot unsafe.Pointer) (unsafe.Pointer, error)
+	// follow makes a lookahead be emptied when addresses change.
+	follow(ahead *lookahead)
 	// guarded says whether own and its like may have something to do: a snapshot is open.
 	guarded() bool
 	// touchPart lets all slots of a part be written to; their addresses may be others afterwards.
@@ -89,6 +93,9 @@ func newValueTable(st *store, spec *statebackend.TableSpec) (*valueTable, error)
 		t.ix, err = newWordIndex(&t.ledger, slot, &t.ahead)
 	} else {
 		t.ix, err = newRowIndex(&t.ledger, rowShape{slot: slot, key: st.Key, src: &st.run, suffix: spec.Namespace})
+	}
+	if err == nil {
+		t.ix.follow(&t.ahead)
 	}
 	return t, err
 }
@@ -367,7 +374,7 @@ func (t *valueTable) Delete(i int) error {
 
 // discard removes the value of key i, whose slot find gave.
 func (t *valueTable) discard(i int, slot unsafe.Pointer) error {
-	slot, err := t.ix.own(i, slot)
+	slot, err := t.ix.ownWhole(i, slot)
 	if err == nil {
 		t.remove(i, slot)
 	}

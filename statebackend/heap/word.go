@@ -64,17 +64,12 @@ func (x *wordIndex) moved() {
 func (x *wordIndex) slots(from, to int, out []unsafe.Pointer, fresh []bool) error {
 	words, hashes := x.src.widen()[from:to], x.src.hashes[from:to]
 	out, fresh = out[:len(words)], fresh[:len(words)]
-	if x.remaining > 0 {
-		if err := x.touchAll(hashes); err != nil {
-			return err
-		}
-	}
 	if len(words) == 1 {
 		var err error
-		if out[0], fresh[0], err = x.insert(words[0], hashes[0]); err == nil && x.track != nil {
-			x.markAll(hashes, out)
+		if out[0], fresh[0], err = x.insert(words[0], hashes[0]); err != nil {
+			return err
 		}
-		return err
+		return x.claim(from, to, out)
 	}
 	moves := x.moves
 	clear(fresh)
@@ -94,6 +89,25 @@ func (x *wordIndex) slots(from, to int, out []unsafe.Pointer, fresh []bool) erro
 			return err
 		}
 	}
+	return x.claim(from, to, out)
+}
+
+// claim makes the slots of keys [from,to) ones that may be written to; nil stays nil.
+func (x *wordIndex) claim(from, to int, out []unsafe.Pointer) error {
+	hashes := x.src.hashes[from:to]
+	for x.guarded() {
+		shifts := x.shifts
+		if err := x.touchAll(hashes, out); err != nil {
+			return err
+		}
+		if x.shifts == shifts {
+			break
+		}
+		x.moves++
+		if err := x.lookup(from, to, out, false); err != nil { // some are elsewhere
+			return err
+		}
+	}
 	if x.track != nil {
 		x.markAll(hashes, out)
 	}
@@ -105,14 +119,15 @@ func (x *wordIndex) markAll(hashes []uint64, slots []unsafe.Pointer) {
 	t, shift := x.track, x.shift&63
 	slots = slots[:len(hashes)]
 	for i, h := range hashes {
-		e := unsafe.Add(slots[i], -wordBytes)
-		switch at := h >> shift; {
-		case slots[i] == nil:
-		case e == x.zero:
-			t.zeroChanged = true
-		default:
-			t.mark(x.ids[at], x.posOf(x.dir[at], e))
+		if slots[i] == nil {
+			continue
 		}
+		at, e := h>>shift, unsafe.Add(slots[i], -wordBytes)
+		if e == x.zero {
+			t.zeroChanged = true
+			continue
+		}
+		t.mark(x.ids[at], x.posOf(x.dir[at], e))
 	}
 }
 
@@ -121,13 +136,22 @@ func (x *wordIndex) posOf(mem, e unsafe.Pointer) uint64 {
 	return uint64(uintptr(e)-uintptr(mem)) * x.per >> 32
 }
 
-// touchAll touches the pages of keys with these hashes.
-func (x *wordIndex) touchAll(hashes []uint64) error {
-	for _, h := range hashes {
-		if id := x.ids[h>>(x.shift&63)]; x.protects(int(id)) {
-			if err := x.touch(id); err != nil {
-				return err
-			}
+// touchAll touches the entries of keys with these hashes, until a page is replaced.
+func (x *wordIndex) touchAll(hashes []uint64, slots []unsafe.Pointer) error {
+	shifts := x.shifts
+	for i, h := range hashes {
+		if slots[i] == nil {
+			continue
+		}
+		at, e := h>>(x.shift&63), unsafe.Add(slots[i], -wordBytes)
+		if e == x.zero {
+			continue
+		}
+		if err := x.touch(x.ids[at], x.posOf(x.dir[at], e)); err != nil {
+			return err
+		}
+		if x.shifts != shifts {
+			break
 		}
 	}
 	return nil
@@ -136,11 +160,6 @@ func (x *wordIndex) touchAll(hashes []uint64) error {
 // lookup implements index.
 func (x *wordIndex) lookup(from, to int, out []unsafe.Pointer, own bool) error {
 	words, hashes := x.src.widen()[from:to], x.src.hashes[from:to]
-	if own && x.remaining > 0 {
-		if err := x.touchAll(hashes); err != nil {
-			return err
-		}
-	}
 	out = out[:len(words)]
 	for at := 0; at < len(words); at += block {
 		end := min(at+block, len(words))
@@ -149,8 +168,8 @@ func (x *wordIndex) lookup(from, to int, out []unsafe.Pointer, own bool) error {
 			out[j] = x.search(words[j], hashes[j])
 		}
 	}
-	if own && x.track != nil {
-		x.markAll(hashes, out)
+	if own {
+		return x.claim(from, to, out)
 	}
 	return nil
 }
@@ -259,6 +278,16 @@ func (x *wordIndex) insert(k, h uint64) (slot unsafe.Pointer, fresh bool, err er
 			return unsafe.Add(e, wordBytes), false, nil
 		}
 		if p := &x.pages[x.ids[at]]; p.n < x.limit() {
+			if x.guarded() {
+				shifts := x.shifts
+				if err := x.touch(x.ids[at], x.posOf(x.dir[at], e)); err != nil {
+					return nil, false, err
+				}
+				if x.shifts != shifts {
+					x.moves++
+					continue
+				}
+			}
 			p.n++
 			x.n++
 			*(*uint64)(e) = k
@@ -275,6 +304,9 @@ func (x *wordIndex) insert(k, h uint64) (slot unsafe.Pointer, fresh bool, err er
 
 // splitPage moves half of the entries of the hash's page to a new one.
 func (x *wordIndex) splitPage(h uint64) error {
+	if err := x.touchPage(x.ids[h>>(x.shift&63)]); err != nil {
+		return err
+	}
 	low, high, err := x.split(h)
 	if err != nil {
 		return err
@@ -342,26 +374,27 @@ func (l *liftedBits) put(from uint64, page uint32, pos uint64) {
 	}
 }
 
-// guarded implements index.
-func (x *wordIndex) guarded() bool { return x.remaining > 0 }
-
 // touchPart implements index.
-func (x *wordIndex) touchPart(part int) error { return x.touch(uint32(part)) }
+func (x *wordIndex) touchPart(part int) error { return x.touchPage(uint32(part)) }
 
 // own implements index.
 func (x *wordIndex) own(i int, slot unsafe.Pointer) (unsafe.Pointer, error) {
-	if x.remaining > 0 {
-		if err := x.touchAll(x.src.hashes[i : i+1]); err != nil {
-			return slot, err
-		}
-		slot = x.find(i)
-	}
-	if x.track != nil {
-		out := [1]unsafe.Pointer{slot}
-		x.markAll(x.src.hashes[i:i+1], out[:])
-	}
-	return slot, nil
+	out := [1]unsafe.Pointer{slot}
+	err := x.claim(i, i+1, out[:])
+	return out[0], err
 }
+
+// ownWhole implements index.
+func (x *wordIndex) ownWhole(i int, slot unsafe.Pointer) (unsafe.Pointer, error) {
+	if !x.guarded() {
+		return slot, nil
+	}
+	err := x.touchPage(x.ids[x.src.hashes[i]>>(x.shift&63)])
+	return x.find(i), err
+}
+
+// follow implements index.
+func (x *wordIndex) follow(ahead *lookahead) { x.guard.ahead = ahead }
 
 // freeze implements index.
 func (x *wordIndex) freeze(f *frozen, c *changes) *leaf {
@@ -369,7 +402,7 @@ func (x *wordIndex) freeze(f *frozen, c *changes) *leaf {
 	for i := range x.pages {
 		mem[i] = x.pages[i].mem
 	}
-	shape := pageShape{size: x.size, slots: x.perPage, bytes: x.bytes}
+	shape := pageShape{size: x.size, slots: x.perPage, bytes: x.bytes}.withUnits()
 	l := newLeaf(f, newShadow(f, &x.guard, shape, mem, c.only()), keyLayout{width: x.key.Width, slotOff: wordBytes}, x.key)
 	if x.hasZero && (c == nil || c.trackers[0].zeroChanged) {
 		l.zero = memory(x.size)
@@ -496,9 +529,6 @@ func (x *wordIndex) scan(part int, f func(e *entry) bool) bool {
 
 // sweep implements index. Removing moves entries of the page, so the dead are listed first.
 func (x *wordIndex) sweep(part int, dead func(slot unsafe.Pointer) bool, release func(slot unsafe.Pointer)) {
-	if x.touch(uint32(part)) != nil {
-		return // no memory for a copy: it can wait
-	}
 	list := x.dead[:0]
 	x.scan(part, func(e *entry) bool {
 		if dead(e.slot) {
@@ -507,6 +537,9 @@ func (x *wordIndex) sweep(part int, dead func(slot unsafe.Pointer) bool, release
 		return true
 	})
 	x.dead = list
+	if len(list) > 0 && x.touchPage(uint32(part)) != nil {
+		return // no memory for copies: it can wait
+	}
 	for i := range list {
 		k := list[i]
 		h := x.key.HashOne(bytesAt(unsafe.Pointer(&list[i]), x.key.Width), x.seed)
