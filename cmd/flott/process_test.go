@@ -15,13 +15,6 @@ import (
 // asProgram tells the test binary to be the program.
 const asProgram = "FLOTT_AS_PROGRAM"
 
-func TestMain(m *testing.M) {
-	if os.Getenv(asProgram) != "" {
-		main()
-	}
-	os.Exit(m.Run())
-}
-
 // start makes the program a process.
 func start(t *testing.T, args ...string) (cmd *exec.Cmd, stderr *bytes.Buffer) {
 	t.Helper()
