@@ -3,6 +3,7 @@ package stream
 import (
 	"time"
 
+	"github.com/flott-dev/flott/internal/control"
 	"github.com/flott-dev/flott/internal/env"
 )
 
@@ -10,7 +11,7 @@ import (
 // one it reads its sources from the beginning.
 type RestartStrategy struct{ open env.Restart }
 
-// NoRestart lets the first failure end the job: the default.
+// NoRestart lets the first failure end the job: the default of jobs that take no checkpoints.
 func NoRestart() RestartStrategy {
 	return RestartStrategy{env.NoRestart()}
 }
@@ -27,12 +28,34 @@ func FailureRateRestart(maxFailures int, interval, delay time.Duration) RestartS
 }
 
 // ExponentialDelayRestart tries again for ever: after initial, then factor times as long after each failure, at most
-// longest; a stretch of reset without a failure starts over.
-func ExponentialDelayRestart(initial, longest, reset time.Duration, factor float64) RestartStrategy {
-	return RestartStrategy{env.ExponentialDelay(initial, longest, reset, factor)}
+// longest; a stretch of reset without a failure since the last restart starts over. What fails while a restart is waited for
+// counts with the failure before. The default of jobs that take checkpoints is, as in Flink since 2.0,
+// ExponentialDelayRestart(time.Second, time.Minute, time.Hour, 1.5, stream.RestartJitter(0.1)).
+func ExponentialDelayRestart(initial, longest, reset time.Duration, factor float64, opts ...BackoffOption) RestartStrategy {
+	d := control.ExponentialDelay{Initial: initial, Max: longest, Reset: reset, Factor: factor}
+	for _, o := range opts {
+		o(&d)
+	}
+	return RestartStrategy{env.Backoff(d)}
 }
 
-// SetRestartStrategy sets what follows a failed attempt; the default is NoRestart.
+// BackoffOption is a setting of ExponentialDelayRestart.
+type BackoffOption func(*control.ExponentialDelay)
+
+// RestartJitter makes pauses longer or shorter at random by up to this share of them, from 0 to 1, so that jobs that have
+// failed together don't all come back together; the default is 0.
+func RestartJitter(share float64) BackoffOption {
+	return func(d *control.ExponentialDelay) { d.Jitter = max(0, min(share, 1)) }
+}
+
+// RestartAttempts ends the job with the failure after so many restarts that followed one on the other, without a stretch of
+// reset between them; 0, the default, is without end.
+func RestartAttempts(most int) BackoffOption {
+	return func(d *control.ExponentialDelay) { d.Attempts = most }
+}
+
+// SetRestartStrategy sets what follows a failed attempt; the default is ExponentialDelayRestart for jobs
+// that take checkpoints, and NoRestart for others.
 func (e *Env) SetRestartStrategy(r RestartStrategy) *Env {
 	e.e.Settings.Restart = r.open
 	return e

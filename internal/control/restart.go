@@ -6,9 +6,9 @@ package control
 
 import "time"
 
-// Restart decides what follows a failed attempt.
+// Restart decides what follows a failure of a job. One job has it for itself.
 type Restart interface {
-	// Failed takes a failure at now (ms); restart says whether to try again, after delay.
+	// Failed takes a failure at now (ms), which never goes back; restart says whether to try again, after delay.
 	Failed(now int64) (restart bool, delay time.Duration)
 }
 
@@ -20,15 +20,18 @@ func (NoRestart) Failed(int64) (bool, time.Duration) { return false, 0 }
 
 // FixedDelay restarts up to Attempts times, Delay after each failure.
 type FixedDelay struct {
-	Attempts int
+	Attempts int // Unlimited: for ever
 	Delay    time.Duration
 	failures int
 }
 
 // Failed implements Restart.
 func (f *FixedDelay) Failed(int64) (bool, time.Duration) {
-	f.failures++
-	return f.failures <= f.Attempts, f.Delay
+	if f.failures < f.Attempts {
+		f.failures++
+		return true, f.Delay
+	}
+	return false, f.Delay
 }
 
 // FailureRate restarts while no more than Max failures lie within Interval: the failure after that ends the job.
@@ -52,22 +55,56 @@ func (f *FailureRate) Failed(now int64) (bool, time.Duration) {
 	return len(f.times) <= f.Max, f.Delay
 }
 
-// ExponentialDelay restarts for ever, waiting Initial, then Factor times as long after each failure, up to Max; a calm
-// stretch of Reset starts over.
+// ExponentialDelay restarts after longer and longer pauses: Initial after the first failure, then Factor times as long after
+// each further one, up to Max. When nothing has failed for Reset since the last restart it starts over. A failure that comes
+// while a restart is waited for is part of the one before: what is down then comes back at the same time.
 type ExponentialDelay struct {
 	Initial, Max, Reset time.Duration
-	Factor              float64
-	delay               time.Duration
-	last                int64
+	Factor              float64 // at least 1
+	// Jitter is the share, from 0 to 1, by which pauses are longer or shorter at random, so that jobs that have failed together
+	// don't all come back together. They stay from Initial to Max.
+	Jitter float64
+	// Random gives numbers in [0, 1) for it; nil: pauses don't vary.
+	Random func() float64
+	// Attempts is how many restarts may follow one on the other before it starts over: the failure after them ends the job.
+	// 0 or Unlimited: no end.
+	Attempts int
+
+	delay    time.Duration // without jitter
+	attempts int           // since it started over
+	next     int64         // ms, of the last restart
 }
 
 // Failed implements Restart.
 func (e *ExponentialDelay) Failed(now int64) (bool, time.Duration) {
-	if e.delay == 0 || now-e.last >= e.Reset.Milliseconds() {
-		e.delay = e.Initial
+	if e.attempts > 0 && now < e.next {
+		return true, time.Duration(e.next-now) * time.Millisecond
+	}
+	if e.attempts == 0 || now-e.next >= e.Reset.Milliseconds() {
+		e.delay, e.attempts = e.Initial, 0
 	} else {
 		e.delay = time.Duration(min(float64(e.Max), float64(e.delay)*e.Factor)) // a product may be too long for a Duration
 	}
-	e.last = now
-	return true, e.delay
+	if e.attempts++; e.Attempts > 0 && e.attempts > e.Attempts {
+		e.attempts-- // so it stays
+		return false, 0
+	}
+	delay := e.jittered()
+	e.next = now + delay.Milliseconds()
+	return true, delay
+}
+
+// jittered is the next pause.
+func (e *ExponentialDelay) jittered() time.Duration {
+	if e.Random == nil || e.Jitter == 0 {
+		return e.delay
+	}
+	d := float64(e.delay) * (1 + e.Jitter*(2*e.Random()-1))
+	return time.Duration(max(float64(e.Initial), min(d, float64(e.Max))))
+}
+
+// DefaultExponentialDelay is the strategy of jobs that take checkpoints and set none, as in Flink since 2.0: after 1 s, then
+// 1.5 times as long, up to 1 min, give or take a tenth; an hour without a failure starts over. It never gives up.
+func DefaultExponentialDelay() ExponentialDelay {
+	return ExponentialDelay{Initial: time.Second, Max: time.Minute, Reset: time.Hour, Factor: 1.5, Jitter: 0.1}
 }

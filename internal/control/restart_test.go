@@ -43,7 +43,7 @@ func TestFixedDelayRestartsSoManyTimes(t *testing.T) {
 func TestExponentialDelayGrowsAndStartsOver(t *testing.T) {
 	e := &ExponentialDelay{Initial: time.Second, Max: 5 * time.Second, Reset: time.Minute, Factor: 2}
 	var got []time.Duration
-	for _, now := range []int64{0, 1000, 3000, 7000, 100_000} {
+	for _, now := range []int64{0, 1000, 3000, 7000, 72_000} {
 		_, d := e.Failed(now)
 		got = append(got, d)
 	}
@@ -52,6 +52,79 @@ func TestExponentialDelayGrowsAndStartsOver(t *testing.T) {
 		if got[i] != want[i]*time.Second {
 			t.Fatalf("delays %v, want %v s", got, want)
 		}
+	}
+}
+
+// What fails while a restart is waited for comes back with it, and counts with it.
+func TestExponentialDelayTakesFailuresTogether(t *testing.T) {
+	e := &ExponentialDelay{Initial: 10 * time.Second, Max: time.Hour, Reset: time.Hour, Factor: 2, Attempts: 2}
+	for _, c := range []struct {
+		at    int64
+		again bool
+		delay time.Duration
+	}{
+		{0, true, 10 * time.Second},
+		{4000, true, 6 * time.Second},
+		{9999, true, time.Millisecond},
+		{10_000, true, 20 * time.Second},
+		{29_999, true, time.Millisecond},
+		{30_000, false, 0},
+		{30_001, false, 0},
+	} {
+		if again, delay := e.Failed(c.at); again != c.again || delay != c.delay {
+			t.Errorf("a failure at %d ms: %v, %v, want %v, %v", c.at, again, delay, c.again, c.delay)
+		}
+	}
+}
+
+func TestAttemptsOfExponentialDelayCountFromItsReset(t *testing.T) {
+	e := &ExponentialDelay{Initial: time.Second, Max: time.Second, Reset: time.Minute, Factor: 1, Attempts: 2}
+	for i, c := range []struct {
+		at    int64
+		again bool
+	}{
+		{0, true}, {1000, true}, {62_000, true}, {63_000, true}, {64_000, false}, {124_000, true},
+	} {
+		if again, _ := e.Failed(c.at); again != c.again {
+			t.Errorf("failure %d at %d ms: %v", i+1, c.at, again)
+		}
+	}
+}
+
+func TestJitterVariesPausesWithinTheirBounds(t *testing.T) {
+	for _, c := range []struct {
+		random float64
+		want   []time.Duration // of failures at once after each restart
+	}{
+		{0, []time.Duration{1000, 1000, 2000, 4000, 5000}},
+		{0.5, []time.Duration{1000, 2000, 4000, 8000, 10_000}},
+		{0.75, []time.Duration{1250, 2500, 5000, 10_000, 10_000}},
+	} {
+		e := &ExponentialDelay{Initial: time.Second, Max: 10 * time.Second, Reset: time.Hour, Factor: 2, Jitter: 0.5, Random: func() float64 { return c.random }}
+		now := int64(0)
+		for i, want := range c.want {
+			_, d := e.Failed(now)
+			if d != want*time.Millisecond {
+				t.Errorf("random %v, failure %d: %v, want %v ms", c.random, i+1, d, int64(want))
+			}
+			now += d.Milliseconds()
+		}
+	}
+}
+
+func TestDefaultStrategyIsFlinks(t *testing.T) {
+	e := DefaultExponentialDelay()
+	now, delays := int64(0), []time.Duration{}
+	for range 13 {
+		again, d := e.Failed(now)
+		if !again {
+			t.Fatal("it gave up")
+		}
+		delays = append(delays, d)
+		now += d.Milliseconds()
+	}
+	if delays[0] != time.Second || delays[1] != 1500*time.Millisecond || delays[11] != time.Minute || delays[12] != time.Minute {
+		t.Errorf("delays %v", delays)
 	}
 }
 
@@ -65,7 +138,7 @@ func TestDelaysAreThoseOfTheStrategy(t *testing.T) {
 		"rate":                        {&FailureRate{Max: 5, Interval: time.Minute, Delay: 2 * time.Second}, []time.Duration{2 * time.Second, 2 * time.Second}},
 		"exponential":                 {&ExponentialDelay{Initial: 2, Max: 100, Reset: time.Minute, Factor: 1.5}, []time.Duration{2, 3, 4, 6, 9, 13}},
 		"a factor of one":             {&ExponentialDelay{Initial: 5, Max: 100, Reset: time.Minute, Factor: 1}, []time.Duration{5, 5, 5}},
-		"products beyond a Duration":  {&ExponentialDelay{Initial: time.Hour, Max: 100 * time.Hour, Reset: time.Minute, Factor: 1e9}, []time.Duration{time.Hour, 100 * time.Hour, 100 * time.Hour}},
+		"failures while it waits":     {&ExponentialDelay{Initial: time.Hour, Max: 100 * time.Hour, Reset: time.Minute, Factor: 1e9}, []time.Duration{time.Hour, time.Hour - time.Second, time.Hour - 2*time.Second}},
 		"a failure after a calm time": {&ExponentialDelay{Initial: 1, Max: 100, Reset: time.Second, Factor: 10}, []time.Duration{1, 1, 1}},
 	} {
 		for i, want := range c.want {
@@ -92,5 +165,24 @@ func TestNoRestartEndsWithTheFirstFailure(t *testing.T) {
 	}
 	if again, _ := (&FixedDelay{}).Failed(0); again {
 		t.Error("no attempts are allowed, and it restarts")
+	}
+}
+
+func TestProductsBeyondADurationAreCutToTheLongest(t *testing.T) {
+	e := &ExponentialDelay{Initial: time.Hour, Max: 100 * time.Hour, Reset: 1000 * time.Hour, Factor: 1e9}
+	e.Failed(0)
+	for i, now := range []int64{3_600_000, 101 * 3_600_000} {
+		if _, d := e.Failed(now); d != 100*time.Hour {
+			t.Errorf("failure %d is followed by a delay of %v", i+2, d)
+		}
+	}
+}
+
+func TestFixedDelayWithoutEnd(t *testing.T) {
+	f := &FixedDelay{Attempts: Unlimited}
+	for range 1000 {
+		if again, _ := f.Failed(0); !again {
+			t.Fatal("it gave up")
+		}
 	}
 }

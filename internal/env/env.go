@@ -16,7 +16,6 @@ import (
 
 	"github.com/flott-dev/flott/checkpoint"
 	"github.com/flott-dev/flott/internal/clock"
-	"github.com/flott-dev/flott/internal/control"
 	"github.com/flott-dev/flott/internal/graph"
 	"github.com/flott-dev/flott/internal/host"
 	"github.com/flott-dev/flott/internal/jobmanager"
@@ -36,7 +35,7 @@ type Settings struct {
 	Latency            time.Duration // between two latency markers of a source; default 0: none
 	LatencyGranularity LatencyGranularity
 	Chaining           bool                   // default true
-	Restart            Restart                // nil: no restart
+	Restart            Restart                // nil: exponential delay for jobs that take checkpoints, else no restart
 	FullRestart        bool                   // a failure restarts all tasks, not only those of its failover region
 	Memory             int64                  // bytes; 0: 60 % of what the process may use
 	RequireUIDs        bool                   // every operator needs a UID or a hash
@@ -227,13 +226,6 @@ func (e *Env) job(jg *plan.JobGraph, name string) *taskmanager.Job {
 		Latency: latencyMillis(e.Settings.Latency), LatencyGranularity: e.Settings.LatencyGranularity,
 		Parameters: e.Settings.Parameters, Files: e.Settings.Files,
 	}
-}
-
-func (e *Env) restart() jobmanager.Restarts {
-	if e.Settings.Restart != nil {
-		return jobmanager.Restarts{Strategy: e.Settings.Restart(), Full: e.Settings.FullRestart}
-	}
-	return jobmanager.Restarts{Strategy: control.NoRestart{}}
 }
 
 func (e *Env) memory() *host.Memory {

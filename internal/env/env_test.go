@@ -367,3 +367,39 @@ func TestCancelledContextCancelsTheJob(t *testing.T) {
 		}
 	})
 }
+
+// A job that takes checkpoints is restarted if its program says nothing, first after a second; another job is not.
+func TestJobsWithCheckpointsAreRestartedByDefault(t *testing.T) {
+	for _, c := range []struct {
+		checkpoints bool
+		restart     Restart
+		want        control.Restart
+	}{
+		{false, nil, control.NoRestart{}},
+		{true, nil, nil},
+		{true, NoRestart(), control.NoRestart{}},
+	} {
+		e := New()
+		e.Settings.Checkpoints.Enabled, e.Settings.Restart = c.checkpoints, c.restart
+		r := e.restart()
+		if c.want != nil {
+			if r.Strategy != c.want || r.Full {
+				t.Errorf("%+v: %#v", c, r)
+			}
+			continue
+		}
+		d, ok := r.Strategy.(*control.ExponentialDelay)
+		if !ok || d.Random == nil || d.Jitter == 0 {
+			t.Fatalf("%+v: %#v", c, r)
+		}
+		if again, delay := d.Failed(0); !again || delay < time.Second || delay > 1100*time.Millisecond {
+			t.Errorf("the first failure: %v, %v", again, delay)
+		}
+		a, b := e.rehearsedRestart(3).Strategy.(*control.ExponentialDelay), e.rehearsedRestart(3).Strategy.(*control.ExponentialDelay)
+		for range 5 {
+			if x, y := a.Random(), b.Random(); x != y {
+				t.Errorf("a simulation draws %v and then %v from one seed", x, y)
+			}
+		}
+	}
+}

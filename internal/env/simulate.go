@@ -65,7 +65,7 @@ func (e *Env) rehearse(ctx context.Context, jg *plan.JobGraph, name string, seed
 	defer keeping.release()
 	sim := host.NewSimulation(seed, clock.NewManual(0))
 	r := jobmanager.Rehearsal{
-		ID: "simulated", Job: e.job(jg, name), Restarts: e.restart(), Snapshots: *keeping.opt,
+		ID: "simulated", Job: e.job(jg, name), Restarts: e.rehearsedRestart(seed), Snapshots: *keeping.opt,
 		Options: taskmanager.Options{Memory: e.memory(), Backend: backend, Isolated: e.Settings.Isolated},
 		Coordinators: func(vertices []*plan.ExecutionVertex, fail func(error)) (jobmanager.RehearsedCoordinators, error) {
 			cs, err := newReactive(ctx, vertices, fail)

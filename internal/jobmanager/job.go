@@ -59,6 +59,7 @@ type Job struct {
 	start    time.Time
 	end      time.Time
 	record   Record
+	repeats  repeats
 	err      error
 	done     chan struct{}
 	cancel   context.CancelFunc
@@ -163,7 +164,7 @@ func (j *Job) run(ctx context.Context) {
 		j.super.restore, err = j.begin(ctx, nil, 0, nil, nil)
 	}
 	if err == nil {
-		err = j.super.run()
+		err = j.gaveUp(j.super.run())
 	} else if !errors.Is(err, ErrCanceled) {
 		j.failed(0, err)
 	}
@@ -189,6 +190,17 @@ func pause(ctx context.Context, d time.Duration) bool {
 	case <-ctx.Done():
 		return false
 	}
+}
+
+// gaveUp makes the error that the job ends with one that tells of its restarts, if it has failed for good after some.
+func (j *Job) gaveUp(err error) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var stuck *StuckError
+	if err == nil || j.record.Restarts == 0 || errors.Is(err, ErrCanceled) || errors.As(err, &stuck) {
+		return err
+	}
+	return &GaveUpError{Restarts: j.record.Restarts, Same: j.repeats.times, Last: err}
 }
 
 // prepare lets sinks look at their targets before anything is written. A target that is not fit is no reason for a restart.

@@ -32,6 +32,9 @@ type Failure struct {
 	Attempt int
 	At      time.Time
 	Err     error
+	// Same is how often the same failure has come in a row, this time included: the same operator and subtask failed for the
+	// same reason.
+	Same int
 }
 
 // TaskEnd is how a task ended.
@@ -67,7 +70,7 @@ func (j *Job) failed(attempt int, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	r := &j.record
-	r.Failures = slices.Insert(r.Failures, 0, Failure{Attempt: attempt, At: time.Now(), Err: err})
+	r.Failures = slices.Insert(r.Failures, 0, Failure{Attempt: attempt, At: time.Now(), Err: err, Same: j.repeats.note(err)})
 	if len(r.Failures) > KeptFailures {
 		r.Failures, r.Dropped = r.Failures[:KeptFailures], true
 	}

@@ -2,10 +2,15 @@ package jobmanager
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/flott-dev/flott/checkpoint"
 	"github.com/flott-dev/flott/internal/control"
+	"github.com/flott-dev/flott/internal/operator"
+	"github.com/flott-dev/flott/internal/task"
 	"github.com/flott-dev/flott/internal/vfs"
 )
 
@@ -79,4 +84,47 @@ func TestCancelWithSavepointEndsTheJobOnceItIsComplete(t *testing.T) {
 			t.Errorf("without a keeper: %v", err)
 		}
 	})
+}
+
+// The error of a job that gave up names operator, subtask and cause, and tells how often the same came (a poison record).
+func TestPoisonRecordIsToldFromOtherFailures(t *testing.T) {
+	for name, c := range map[string]struct {
+		poll func(rt *operator.Runtime) error
+		same int
+		want string
+	}{
+		"the same error": {func(*operator.Runtime) error { return errBoom }, 4, `restarted 3 times, and the same failure came 4 times in a row: operator "poisoned" (`},
+		"the same panic": {func(*operator.Runtime) error { panic("poison") }, 4, `the same failure came 4 times in a row: operator "poisoned" (`},
+		"another at last": {func(rt *operator.Runtime) error {
+			if rt.Attempt == 3 {
+				return errBoom
+			}
+			return errors.New("first")
+		}, 1, `the job was restarted 3 times and failed again: operator "poisoned" (`},
+		"two of them": {func(rt *operator.Runtime) error { return fmt.Errorf("%d: %w", rt.Attempt/2, errBoom) }, 2, `restarted 3 times, and the same failure came 2 times in a row: `},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			p := newProgram(t)
+			p.source("calm", 1, hooks{poll: hang})
+			p.source("poisoned", 2, hooks{poll: func(rt *operator.Runtime) (operator.Status, error) {
+				if rt.Subtask == 0 {
+					return operator.Nothing, nil
+				}
+				return operator.Done, c.poll(rt)
+			}})
+			j := p.submit(t.Context(), &control.FixedDelay{Attempts: 3, Delay: time.Second})
+			<-j.Done()
+			var gave *GaveUpError
+			var at *task.Error
+			if !errors.As(j.Err(), &gave) || gave.Restarts != 3 || gave.Same != c.same || !errors.As(j.Err(), &at) || at.Subtask != 1 {
+				t.Fatalf("%#v: %.300v", gave, j.Err())
+			}
+			if text := j.Err().Error(); !strings.Contains(text, c.want) || !strings.Contains(text, "subtask 2: ") {
+				t.Errorf("%.300s, want %s", text, c.want)
+			}
+			if f := j.Record().Failures; len(f) != 4 || f[0].Same != c.same || f[3].Same != 1 {
+				t.Errorf("recorded %+v", f)
+			}
+		})
+	}
 }
