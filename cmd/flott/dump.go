@@ -13,18 +13,22 @@ import (
 
 func dumpCommand() command {
 	return command{
-		name: "savepoint dump", args: "PATH -operator NAME [-state NAME] [-format jsonl|csv] [-limit N]", operands: 1,
+		name: "savepoint dump", args: "PATH -operator NAME [-state NAME] [-format jsonl|csv|parquet] [-limit N]", operands: 1,
 		summary: "print the state of an operator, a row a line",
 		details: `Rows have the name of their state, key, namespace, map key, value and, if they
 expire, the time of their last write, as far as the state has them. A list has
 a row for each item, which is its value. Bytes that only the program can read
-are base64.`,
+are base64.
+
+A Parquet file has the rows of one state: the columns are its key, namespace,
+map key, value and time, with their types; structs are groups of columns, and
+slices (but of bytes), maps and pointers JSON.`,
 		example: "flott savepoint dump savepoints/savepoint-1a2b3c-7 -operator alarm -state sum\nflott savepoint dump checkpoints/chk-12 -operator alarm -format csv -limit 100 > alarm.csv",
 		prepare: func(a *app, f *flag.FlagSet) action {
 			d := &dump{app: a}
 			f.StringVar(&d.operator, "operator", "", "the operator with this UID, id or `NAME` (required)")
 			f.StringVar(&d.state, "state", "", "only the state or list of this `NAME`")
-			f.StringVar(&d.format, "format", "jsonl", "`FORMAT` of the rows: jsonl (a JSON object a line) or csv (with a header)")
+			f.StringVar(&d.format, "format", "jsonl", "`FORMAT` of the rows: jsonl (a JSON object a line), csv (with a header) or parquet (one state)")
 			f.IntVar(&d.limit, "limit", 0, "print `N` rows at most; 0: all")
 			return d.run
 		},
@@ -56,7 +60,7 @@ func (d *dump) run(args []string) error {
 	}
 	var ok bool
 	if d.to, ok = newRecorder(d.format, d.out); !ok {
-		return wrong("-format %q is unknown: choose jsonl or csv", d.format)
+		return wrong("-format %q is unknown: choose jsonl, csv or parquet", d.format)
 	}
 	m, err := d.load(args[0])
 	if err != nil {
@@ -124,6 +128,9 @@ func (d *dump) all(restored statebackend.Restored, lists []checkpoint.List) erro
 }
 
 func (d *dump) table(t *statebackend.FrozenTable) error {
+	if err := d.to.begin(tableShape(&t.TableInfo)); err != nil {
+		return err
+	}
 	var r record
 	for row, err := range t.Rows {
 		if err == nil {
@@ -140,6 +147,10 @@ func (d *dump) table(t *statebackend.FrozenTable) error {
 }
 
 func (d *dump) list(l *checkpoint.List) error {
+	engine := l.Name == channelList || l.Name == positionList
+	if err := d.to.begin(&shape{value: l.Schema, list: true, engine: engine}); err != nil {
+		return err
+	}
 	r := record{state: l.Name}
 	for _, item := range l.Items {
 		var err error

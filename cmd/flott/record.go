@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/flott-dev/flott/checkpoint"
+	"github.com/flott-dev/flott/serde"
 	"github.com/flott-dev/flott/statebackend"
 )
 
@@ -43,8 +44,23 @@ func (r *record) fill(t *statebackend.TableInfo, row *statebackend.Row) (err err
 	return err
 }
 
+// shape says what the records of a state have.
+type shape struct {
+	key, namespace, mapKey, value *serde.Schema
+	stamped                       bool // they have a time
+	list                          bool // they are items of a list, which have a value only
+	engine                        bool // their value is JSON that the schema does not tell
+}
+
+// tableShape is the shape of the rows of a table.
+func tableShape(t *statebackend.TableInfo) *shape {
+	return &shape{key: t.Key, namespace: t.Namespace, mapKey: t.MapKey, value: t.Value, stamped: t.TTL != nil}
+}
+
 // recorder writes records in a format.
 type recorder interface {
+	// begin says what the records that follow are.
+	begin(*shape) error
 	write(r *record) error
 	// end writes what is left.
 	end() error
@@ -57,6 +73,8 @@ func newRecorder(format string, w *bufio.Writer) (recorder, bool) {
 		return &jsonLines{w: w}, true
 	case "csv":
 		return &csvLines{w: csv.NewWriter(w)}, true
+	case "parquet":
+		return &parquetRows{to: w}, true
 	}
 	return nil, false
 }
@@ -66,6 +84,8 @@ type jsonLines struct {
 	w    io.Writer
 	line []byte
 }
+
+func (j *jsonLines) begin(*shape) error { return nil }
 
 func (j *jsonLines) write(r *record) error {
 	b := append(j.line[:0], `{"state":`...)
@@ -90,6 +110,8 @@ type csvLines struct {
 	w     *csv.Writer
 	begun bool
 }
+
+func (c *csvLines) begin(*shape) error { return nil }
 
 func (c *csvLines) header() error {
 	if c.begun {
