@@ -23,13 +23,15 @@ type leaf struct {
 	first, last, max int // key groups
 	zeroGroup        int // of zero
 	orders           [][]uint16
-	at               []uint32     // where the next group of a page begins in its order
-	heads            []int32      // by group: the first page whose next group it is, plus one
-	next             []int32      // by page: the next one of the same group, plus one
-	held             int64        // bytes reserved for the above
-	page             []uint64     // the entries at hand
-	places           []entryPlace // where they lie, in a snapshot of changes
-	shown            int          // which one is shown
+	at               []uint32         // where the next group of a page begins in its order
+	heads            []int32          // by group: the first page whose next group it is, plus one
+	next             []int32          // by page: the next one of the same group, plus one
+	held             int64            // bytes reserved for the above
+	page             []uint64         // the entries at hand
+	from             []unsafe.Pointer // the entries that are being gathered
+	touched          byte             // keeps the compiler from dropping a pass
+	places           []entryPlace     // where they lie, in a snapshot of changes
+	shown            int              // which one is shown
 }
 
 // entryPlace is where an entry lies: its page and position.
@@ -121,20 +123,22 @@ func (l *leaf) gather(first int32) (n int, next int32) {
 		pages[k], next = p, l.next[p]
 		views[k], held[k] = l.sh.view(p)
 	}
+	l.from = l.from[:0]
 	for i, p := range pages[:k] {
-		if n > l.sh.slots { // there may be no room for another page
+		if len(l.from) > l.sh.slots { // there may be no room for another page
 			next = int32(p + 1)
 			l.drop(pages[i:k], held[i:k])
 			k = i
 			break
 		}
-		n = l.copyRun(p, &views[i], n)
+		l.collect(p, &views[i])
 	}
+	l.copyAll()
 	l.drop(pages[:k], held[:k])
 	for _, p := range pages[:k] {
 		l.enqueue(p)
 	}
-	return n, next
+	return len(l.from), next
 }
 
 // gatherPages is the number of pages that are taken hold of together.
@@ -148,22 +152,45 @@ func (l *leaf) drop(pages []int, held []bool) {
 	}
 }
 
-// copyRun copies a page's entries of its next group behind n others and moves on to the group after it.
-func (l *leaf) copyRun(p int, v *pageView, n int) int {
-	order, at, size := l.orders[p], l.at[p]+1, v.size
-	dst := unsafe.Pointer(&l.page[0])
+// collect notes the addresses of a page's entries of its next group, and moves on to the group after it.
+func (l *leaf) collect(p int, v *pageView) {
+	order, at := l.orders[p], l.at[p]+1
 	for more := true; more; at++ {
 		pos := order[at]
-		copyWords(unsafe.Add(dst, uintptr(n)*size), v.at(int(pos&^lastOfGroup)), size)
 		if len(l.places) > 0 {
-			l.places[n] = entryPlace{uint32(p), pos &^ lastOfGroup}
+			l.places[len(l.from)] = entryPlace{uint32(p), pos &^ lastOfGroup}
 		}
+		l.from = append(l.from, v.at(int(pos&^lastOfGroup)))
 		more = pos&lastOfGroup == 0
-		n++
 	}
 	l.at[p] = at
-	return n
 }
+
+// copyAll copies the entries that were collected. First it reads a byte of each line of them, so that the processor waits
+// for many lines at once.
+func (l *leaf) copyAll() {
+	var sum byte
+	last := l.sh.size - 1
+	for _, e := range l.from {
+		for off := uintptr(0); off < last; off += cacheLine {
+			sum += *(*byte)(unsafe.Add(e, off))
+		}
+		sum += *(*byte)(unsafe.Add(e, last))
+	}
+	l.touched = sum
+	dst, size := unsafe.Pointer(&l.page[0]), l.sh.size
+	if size > cacheLine {
+		for i, e := range l.from {
+			copyBytes(unsafe.Add(dst, uintptr(i)*size), e, size)
+		}
+		return
+	}
+	for i, e := range l.from {
+		copyWords(unsafe.Add(dst, uintptr(i)*size), e, size)
+	}
+}
+
+const cacheLine = 64
 
 // enqueue notes a page for its next group.
 func (l *leaf) enqueue(p int) {
@@ -177,18 +204,19 @@ func (l *leaf) enqueue(p int) {
 // order makes the orders of all pages.
 func (l *leaf) order() error {
 	pages, groups := len(l.sh.states), l.last-l.first+1
-	scratch := int(2 * l.sh.bytes) // for the entries of two pages
+	scratch := int(2 * l.sh.bytes)     // for the entries of two pages
+	most := scratch/int(l.sh.size) + 1 // entries
 	places := 0
 	if l.sh.only != nil {
-		places = scratch/int(l.sh.size) + 1
+		places = most
 	}
-	if err := l.reserve(pages*leafPageBytes + groups*4 + scratch + places*8); err != nil {
+	if err := l.reserve(pages*leafPageBytes + groups*4 + scratch + places*8 + most*8); err != nil {
 		return err
 	}
 	l.orders, l.at, l.next = make([][]uint16, pages), make([]uint32, pages), make([]int32, pages)
 	l.heads = make([]int32, groups)
 	l.page = make([]uint64, scratch/8)
-	l.places = make([]entryPlace, places)
+	l.places, l.from = make([]entryPlace, places), make([]unsafe.Pointer, 0, most)
 	s := sorter{width: bits.Len(uint(groups - 1))}
 	for p := range pages {
 		if !l.sh.needs(p) {
@@ -245,7 +273,7 @@ func (l *leaf) reserve(n int) error {
 // close gives everything back.
 func (l *leaf) close() {
 	l.sh.frozen.release(l.held)
-	l.orders, l.at, l.heads, l.next, l.page, l.places, l.held = nil, nil, nil, nil, nil, nil, 0
+	l.orders, l.at, l.heads, l.next, l.page, l.places, l.from, l.held = nil, nil, nil, nil, nil, nil, nil, 0
 	l.sh.finish()
 	if l.also != nil {
 		l.also.finish()
