@@ -147,7 +147,7 @@ func (c *client) trigger(path string, body any) (string, error) {
 // await asks for the result of an operation, less and less often, until it is there.
 func (c *client) await(path string) (*operation, error) {
 	deadline := time.Now().Add(c.patience)
-	for pause := 10 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
+	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second/2) {
 		var answer struct {
 			Status    struct{ ID string }
 			Operation *operation

@@ -42,7 +42,12 @@ func tallyJob() {
 	}
 	env := stream.NewEnv(opts...)
 	env.FromSequence(0, *limit).Parallelism(1).UID("numbers").
-		Map(func(x int64) int64 { time.Sleep(10 * time.Microsecond); return x }).Parallelism(1).UID("slowly").
+		Map(func(x int64) int64 {
+			if x%1000 == 0 {
+				time.Sleep(time.Millisecond)
+			}
+			return x
+		}).Parallelism(1).UID("slowly").
 		KeyBy(func(x int64) int64 { return x % 100 }).
 		Process(newCounter).Name("Tally").UID(*name).
 		ForEach(func(int64) {}).UID("nowhere")
