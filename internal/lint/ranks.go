@@ -77,6 +77,7 @@ func Ranks() []Rank {
 		{"storm", "F7", "Storm topologies on stream"},
 
 		{"flotttest", "F8", "the users' test kit"},
+		{"test/servers", "F8", "tests that run storages and whole jobs against real servers"},
 		{"conformance", "F8", "runners of the vectors"},
 		{"conformance/*", "F8", "runners of the vectors, one family each"},
 		{"examples/*", "F8", "programs, each alone"},

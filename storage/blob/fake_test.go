@@ -168,17 +168,18 @@ type fakeWriter struct {
 	key  string
 	opts *driver.WriterOptions
 	b    bytes.Buffer
+	err  error // of writing
 }
 
 func (w *fakeWriter) Write(p []byte) (int, error) {
-	if err := w.d.call(w.ctx, w.d.before, "write %s", w.key); err != nil {
-		return 0, err
+	if w.err = w.d.call(w.ctx, w.d.before, "write %s", w.key); w.err != nil {
+		return 0, w.err
 	}
 	return w.b.Write(p)
 }
 
 func (w *fakeWriter) Close() error {
-	if err := errors.Join(w.ctx.Err(), w.d.call(w.ctx, w.d.before, "close %s", w.key)); err != nil {
+	if err := errors.Join(w.err, w.ctx.Err(), w.d.call(w.ctx, w.d.before, "close %s", w.key)); err != nil {
 		return err
 	}
 	if _, err := w.d.get(w.key); w.opts.IfNotExist && err == nil {

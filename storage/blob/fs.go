@@ -136,7 +136,7 @@ func (f *FS) Create(name string, how vfs.Mode) (vfs.Writer, error) {
 	default:
 		return nil, &fs.PathError{Op: "append", Path: name, Err: errors.ErrUnsupported}
 	}
-	return f.newWriter(name, k, how == vfs.Exclusive)
+	return f.newWriter(name, k, how == vfs.Exclusive), nil
 }
 
 // ReadDir lists a folder by name. One that does not exist has nothing in it.

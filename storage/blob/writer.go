@@ -3,6 +3,7 @@ package blob
 import (
 	"crypto/rand"
 	"errors"
+	"io"
 	"io/fs"
 
 	"gocloud.dev/blob"
@@ -17,14 +18,18 @@ type writer struct {
 	name   string
 	key    string
 	mark   string // "": not exclusive
-	w      *blob.Writer
+	pipe   *io.PipeWriter
 	wait   *waiting
-	err    error // the first one
+	sent   chan error // what became of the object
+	err    error      // of writing, the first one
 	closed bool
 }
 
-func (f *FS) newWriter(name, k string, exclusive bool) (*writer, error) {
-	w := &writer{f: f, name: name, key: k, wait: f.wait()}
+// newWriter begins to upload a file. The driver is given a reader: some drivers' own writers do not survive a failing upload
+// (azureblob 0.47 panics in Close).
+func (f *FS) newWriter(name, k string, exclusive bool) *writer {
+	w := &writer{f: f, name: name, key: k, wait: f.wait(), sent: make(chan error, 1)}
+	w.wait.pause()
 	o := &blob.WriterOptions{
 		ContentType: "application/octet-stream", BufferSize: f.options.PartBytes, MaxConcurrency: f.options.Parts,
 	}
@@ -33,14 +38,16 @@ func (f *FS) newWriter(name, k string, exclusive bool) (*writer, error) {
 		o.IfNotExist = true
 		o.Metadata = map[string]string{writerMark: w.mark}
 	}
-	var err error
-	if w.w, err = f.bucket.NewWriter(w.wait.ctx, k, o); err != nil {
-		err = f.failed("create", name, w.wait, err)
-		w.wait.end()
-		return nil, err
-	}
-	w.wait.pause()
-	return w, nil
+	var bytes *io.PipeReader
+	bytes, w.pipe = io.Pipe()
+	go func() {
+		err := f.bucket.Upload(w.wait.ctx, k, bytes, o)
+		if err != nil {
+			_ = bytes.CloseWithError(err)
+		}
+		w.sent <- err
+	}()
+	return w
 }
 
 // Write hands bytes over; they are sent in the background.
@@ -52,7 +59,7 @@ func (w *writer) Write(p []byte) (int, error) {
 		return 0, w.err
 	}
 	w.wait.progress()
-	n, err := w.w.Write(p)
+	n, err := w.pipe.Write(p)
 	w.wait.pause()
 	w.err = w.f.failed("write", w.name, w.wait, err)
 	return n, w.err
@@ -69,14 +76,15 @@ func (w *writer) Close() error {
 	}
 	w.closed = true
 	defer w.wait.end()
-	if w.err != nil { // without a context there is no object
-		err := w.err
+	if w.err != nil { // whoever still sends it must not finish
 		w.wait.end()
-		_ = w.w.Close()
-		return err
+		_ = w.pipe.CloseWithError(w.err)
+		<-w.sent
+		return w.err
 	}
 	w.wait.progress()
-	err := w.f.failed("close", w.name, w.wait, w.w.Close())
+	_ = w.pipe.Close()
+	err := w.f.failed("close", w.name, w.wait, <-w.sent)
 	if err == nil || w.mark == "" {
 		return err
 	}
