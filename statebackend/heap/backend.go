@@ -48,6 +48,7 @@ type store struct {
 
 	open      []*frozen // snapshots that have not been seen to be released, in order
 	snapshots uint64
+	idle      int   // runs since the last one was open, up to idleRuns
 	failed    error // of an access that could not return it
 	held      int64
 	buf       []byte   // encodings on their way into an arena
@@ -60,6 +61,7 @@ type keeper interface {
 	upkeep()     // one bounded step of removing what expired and of compacting arenas
 	close()      // drops everything
 	spec() *statebackend.TableSpec
+	pages() []tracked // of its indexes
 	// adopt takes rows of a snapshot in.
 	adopt(a *arrivals) error
 	// freeze begins a snapshot and gives its rows, for another goroutine. No address that was handed out is used afterwards.
@@ -73,10 +75,28 @@ func (s *store) BeginRun(keys *serde.Canon, hashes []uint64) {
 	s.run.set(keys, hashes)
 	if len(s.open) > 0 {
 		s.reap()
+		s.idle = 0
+	} else if s.idle <= idleRuns {
+		s.rest()
 	}
 	for _, t := range s.tables {
 		t.begin(keys.N)
 		t.upkeep()
+	}
+}
+
+// idleRuns is the number of runs without a snapshot after which what was kept for the next one is dropped.
+const idleRuns = 4096
+
+// rest counts runs without a snapshot.
+func (s *store) rest() {
+	if s.idle++; s.idle <= idleRuns {
+		return
+	}
+	for _, t := range s.tables {
+		for _, p := range t.pages() {
+			p.spare = nil
+		}
 	}
 }
 

@@ -9,6 +9,9 @@ type guard struct {
 	track   *tracker   // of changes; nil: they are not tracked
 	shifts  uint64     // counts pages that were replaced by copies, which invalidates addresses
 	ahead   *lookahead // emptied then; nil: there is none
+
+	spare      []unsafe.Pointer // chunks for copies, of an earlier snapshot
+	spareBytes uintptr          // of each
 }
 
 // guarded says whether touching may have something to do.
@@ -78,7 +81,35 @@ func (g *guard) forget(sh *shadow) {
 	for i, s := range g.shadows {
 		if s == sh {
 			g.shadows = append(g.shadows[:i:i], g.shadows[i+1:]...)
+			g.recycle(sh)
 			return
 		}
 	}
+}
+
+// recycle keeps the chunks of a snapshot that has ended for the next one. Snapshots come one after the other in most jobs;
+// without this each would leave as much garbage as was changed while it was open. The memory is no longer reserved, as
+// that of any garbage, until it is used again.
+func (g *guard) recycle(sh *shadow) {
+	if bytes := sh.unitSize() << sh.chunk; bytes != g.spareBytes {
+		g.spare, g.spareBytes = nil, bytes
+	}
+	for _, c := range sh.copies {
+		if c == nil {
+			break
+		}
+		g.spare = append(g.spare, c)
+	}
+	sh.copies, sh.kept = nil, nil
+}
+
+// copyChunk gives reserved memory for copies, which is not zero.
+func (g *guard) copyChunk(bytes uintptr) unsafe.Pointer {
+	if n := len(g.spare); n > 0 && g.spareBytes == bytes {
+		c := g.spare[n-1]
+		g.spare[n-1] = nil
+		g.spare = g.spare[:n-1]
+		return c
+	}
+	return memory(bytes)
 }

@@ -71,8 +71,10 @@ func (t *listTable) begin(n int)                   { t.n = n }
 func (t *listTable) close() {
 	t.ix.close()
 	t.blocks.close()
-	t.base.end([]tracked{t.ix.tracked()})
+	t.base.end(t.pages())
 }
+
+func (t *listTable) pages() []tracked { return []tracked{t.ix.tracked()} }
 
 // Spec implements statebackend.ListTable.
 func (t *listTable) Spec() *statebackend.TableSpec { return &t.s }

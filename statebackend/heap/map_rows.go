@@ -32,7 +32,7 @@ const olderEntryBytes = 8
 
 // freeze implements keeper.
 func (t *mapTable) freeze(f *frozen, how statebackend.Freezing) (iter.Seq2[*statebackend.Row, error], bool) {
-	info, pages := infoOf(t.store.Key, &t.s), t.tracked()
+	info, pages := infoOf(t.store.Key, &t.s), t.pages()
 	ch := t.base.take(f, how, &t.ledger, pages[1].changed(), t.Len(), &info, pages...)
 	w := &mapRows{stamp: t.stamp, width: t.entries.rows.bits, owners: t.owners.rows.bits}
 	w.rowWriter = newRowWriter(f, t.owners.freeze(f, ch), &t.s, ch)

@@ -78,11 +78,11 @@ func (t *mapTable) close() {
 	if t.cells.arena != nil {
 		t.cells.arena.close()
 	}
-	t.base.end(t.tracked())
+	t.base.end(t.pages())
 }
 
-// tracked are the pages of the owners and those of the entries.
-func (t *mapTable) tracked() []tracked { return []tracked{t.owners.tracked(), t.entries.tracked()} }
+// pages are those of the owners and those of the entries.
+func (t *mapTable) pages() []tracked { return []tracked{t.owners.tracked(), t.entries.tracked()} }
 
 // Spec implements statebackend.MapTable.
 func (t *mapTable) Spec() *statebackend.TableSpec { return &t.s }

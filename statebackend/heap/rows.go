@@ -85,8 +85,8 @@ func (w *rowWriter) encode(c *cells, slot unsafe.Pointer) (b []byte, err error) 
 // freeze implements keeper.
 func (t *valueTable) freeze(f *frozen, how statebackend.Freezing) (iter.Seq2[*statebackend.Row, error], bool) {
 	t.forget()
-	info, pages := infoOf(t.store.Key, &t.s), t.ix.tracked()
-	ch := t.base.take(f, how, &t.ledger, pages.changed(), t.Len(), &info, pages)
+	info, pages := infoOf(t.store.Key, &t.s), t.pages()
+	ch := t.base.take(f, how, &t.ledger, pages[0].changed(), t.Len(), &info, pages...)
 	w := newRowWriter(f, t.ix.freeze(f, ch), &t.s, ch)
 	c, stamp := t.cells.freeze(), t.stamp
 	return w.rows(func(e unsafe.Pointer, r *statebackend.Row, yield func(*statebackend.Row, error) bool) (_ bool, err error) {
@@ -106,7 +106,7 @@ func (t *valueTable) freeze(f *frozen, how statebackend.Freezing) (iter.Seq2[*st
 // freeze implements keeper. Changes of a list that is older than the base are the elements that were appended since.
 func (t *listTable) freeze(f *frozen, how statebackend.Freezing) (iter.Seq2[*statebackend.Row, error], bool) {
 	info := infoOf(t.store.Key, &t.s)
-	ch := t.base.take(f, how, &t.ledger, t.grown, t.total, &info, t.ix.tracked())
+	ch := t.base.take(f, how, &t.ledger, t.grown, t.total, &info, t.pages()...)
 	if how.Base {
 		t.grown = 0
 	}

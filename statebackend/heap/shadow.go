@@ -123,7 +123,7 @@ func (sh *shadow) copyUnit(page, pos int, mem unsafe.Pointer, l *ledger) error {
 		if more, err := sh.reserve(bytes, l); !more {
 			return err
 		}
-		sh.copies[sh.n>>sh.chunk] = memory(bytes)
+		sh.copies[sh.n>>sh.chunk] = sh.guard.copyChunk(bytes)
 	}
 	sh.n++
 	first := pos &^ (1<<sh.shift - 1)

@@ -3,6 +3,7 @@ package heap
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unsafe"
@@ -321,4 +322,50 @@ func testSweep[K comparable](t *testing.T, key func(int) K) {
 	}
 	k.run(keys[0])
 	k.checkClosed()
+}
+
+// TestSnapshotsUseTheChunksOfEarlierOnes takes one snapshot after the other of a table that is updated.
+func TestSnapshotsUseTheChunksOfEarlierOnes(t *testing.T) {
+	c := newCounter[int64](t)
+	keys := make([]int64, block)
+	update := func() {
+		for i := range int64(200) {
+			for j := range keys {
+				keys[j] = i*block + int64(j)
+			}
+			c.count(keys)
+		}
+	}
+	update()
+	g := c.table.(*valueTable).pages()[0].guard
+	var first []unsafe.Pointer
+	for n := range 3 {
+		want := freeze(t, c.store)
+		f, err := c.store.Freeze(statebackend.Freezing{})
+		ok(t, err)
+		update()
+		sh := f.(*frozen).shadows[0]
+		used := slices.DeleteFunc(slices.Clone(sh.copies), func(p unsafe.Pointer) bool { return p == nil })
+		if len(used) < 5 || n > 0 && len(used) != len(first) {
+			t.Fatalf("%d chunks, %d before", len(used), len(first))
+		}
+		for _, p := range used {
+			if n > 0 && !slices.Contains(first, p) {
+				t.Fatal("a new chunk was made")
+			}
+		}
+		first = used
+		sameRows(t, readAll(t, f).tables["count"], want.tables["count"])
+		c.run(0)
+	}
+	if len(g.spare) != len(first) {
+		t.Errorf("%d of %d chunks are kept", len(g.spare), len(first))
+	}
+	for range idleRuns + 2 {
+		c.run(0)
+	}
+	if g.spare != nil {
+		t.Error("chunks are kept that nobody uses")
+	}
+	c.checkClosed()
 }

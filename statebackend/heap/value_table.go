@@ -139,6 +139,8 @@ func (t *valueTable) begin(n int) {
 	t.n, t.asked, t.fills, t.deletes = n, 0, 0, 0
 }
 
+func (t *valueTable) pages() []tracked { return []tracked{t.ix.tracked()} }
+
 func (t *valueTable) forget() { t.ahead.forget() }
 
 func (t *valueTable) close() {
@@ -146,7 +148,7 @@ func (t *valueTable) close() {
 	if t.cells.arena != nil {
 		t.cells.arena.close()
 	}
-	t.base.end([]tracked{t.ix.tracked()})
+	t.base.end(t.pages())
 	t.ahead, t.buf = lookahead{}, nil
 }
 
