@@ -32,7 +32,8 @@ func Open(f FS, location string, readers ...FileReader) (*Snapshot, error) {
 
 // Entry is what a state holds for one key.
 type Entry[K, V any] struct {
-	Key   K
+	Key K
+	// Value is the value, or all of the list or map.
 	Value V
 }
 
