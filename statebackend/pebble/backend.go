@@ -27,10 +27,13 @@ type Backend struct {
 	// folder for temporary files. It should be on a local disk: nothing in it is needed after a crash.
 	Folder string
 	// CacheBytes bounds the cache of one store, that is of one stateful operator's subtask. Default: 64 MiB. Entries whose
-	// addresses are in use (a run's, at most) are kept beyond it. A store draws on the process's budget what its cache holds
-	// and 32 MiB for Pebble's own memory.
+	// addresses are in use (a run's, at most) are kept beyond it. A store draws on the process's budget what its cache holds,
+	// and from 1 to 17 MiB for what it writes, both as they grow.
 	CacheBytes int64
-	disk       vfs.FS // nil: the machine's
+	// Blocks is the cache for what is read from disk. Default: each store has one of its own, of a quarter of CacheBytes, at
+	// most 16 MiB. One that many stores share serves those that read much.
+	Blocks *BlockCache
+	disk   vfs.FS // nil: the machine's
 }
 
 // Name is "pebble".
@@ -52,9 +55,10 @@ func (b Backend) Open(o statebackend.Options) (statebackend.Store, error) {
 	if b.CacheBytes == 0 {
 		b.CacheBytes = defaultCache
 	}
+	b.CacheBytes = max(b.CacheBytes, leastCache)
 	s := &store{Options: o, names: map[string]keeper{}}
 	s.validGroups = keygroup.Validate(o.MaxParallelism, 1)
-	s.cache = newCache(s, max(b.CacheBytes, leastCache))
+	s.cache = newCache(s, b.CacheBytes)
 	var err error
 	if s.tree, err = newTree(&b, &o); err == nil {
 		if err = s.adopt(&b); err != nil {
@@ -185,7 +189,9 @@ func (s *store) fail(err error) {
 }
 
 // MemoryBytes implements statebackend.Store.
-func (s *store) MemoryBytes() int64 { return s.cache.reserved + treeBytes + s.tree.copies.Load() }
+func (s *store) MemoryBytes() int64 {
+	return s.cache.reserved + s.tree.charged + s.tree.paid + s.tree.copies.Load()
+}
 
 // Close implements statebackend.Store.
 func (s *store) Close() error {

@@ -36,6 +36,8 @@ type cache struct {
 	limit        int64
 	reserved     int64 // of the budget
 	segmentWords int
+	present      int  // rows that reads of the tree found, of late
+	absent       int  // and did not find: filters of the lowest level pay for these only
 	stuck        bool // an eviction found no row that may go
 }
 

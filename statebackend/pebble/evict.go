@@ -148,6 +148,11 @@ func (c *cache) write(rows []*row) error {
 		return c.store.tree.broken()
 	}
 	slices.SortFunc(rows, func(a, b *row) int { return bytes.Compare(a.key(), b.key()) })
+	size := int64(0)
+	for _, r := range rows {
+		size += int64(r.klen+r.vlen) + 32
+	}
+	c.pay(c.store.tree.fill(size))
 	c.store.trace(rows)
 	b := c.store.tree.NewBatch()
 	for _, r := range rows {
@@ -169,6 +174,20 @@ func (c *cache) write(rows []*row) error {
 		return c.errWrite(err)
 	}
 	return nil
+}
+
+// pay draws what the tree needs more on the budget. If that refuses, the cache gives spare memory up for it; what then still
+// lacks is asked for again at the next write, when the cache will have more to spare.
+func (c *cache) pay(need int64) {
+	t := c.store.tree
+	for need > 0 && t.grow(need) != nil && len(c.spare) > 1 {
+		for freed := int64(0); freed < need && len(c.spare) > 1; {
+			s := c.spare[len(c.spare)-1]
+			c.spare = c.spare[:len(c.spare)-1]
+			freed += s.bytes()
+			c.scrap(s)
+		}
+	}
 }
 
 func (c *cache) writeRow(b *pebble.Batch, r *row) error {

@@ -19,12 +19,17 @@ import (
 )
 
 const (
-	blockCache = 16 << 20
-	memTable   = 8 << 20
+	defaultBlocks = 16 << 20
+	leastBlocks   = 256 << 10
+	memTable      = 8 << 20
 	// indexBlock is so large that a file has one index: a read of a cold row finds it in the cache.
 	indexBlock = 256 << 10
-	// treeBytes is the memory of a tree, apart from our cache: its cache of blocks and two of its memory tables.
-	treeBytes = blockCache + 2*memTable
+	// leastTree is the memory of a tree that has been written little, apart from its cache of blocks, mostTree that of one with
+	// two memory tables: they grow with what is written.
+	leastTree = 1 << 20
+	mostTree  = 2*memTable + leastTree
+	// tableBytes is so small that filters and indexes of files, each of which is one block, fit into small caches of blocks.
+	tableBytes = 2 << 20
 	// batchBytes is about how much is written at once.
 	batchBytes = 2 << 20
 	// manifestBytes bounds the list of changes to the list of files, which is part of each snapshot.
@@ -41,6 +46,11 @@ type tree struct {
 	id      string // unlike those of all other trees
 	folder  string // that is removed in the end; the store is in db in it
 	memory  statebackend.Budget
+	blocks  *BlockCache
+	cached  *pebble.Cache     // of blocks
+	charged int64             // drawn on the budget for memory tables
+	filled  int64             // written, until memory tables have all that they may have
+	paid    int64             // of the cache of blocks, by this tree
 	names   map[string]string // of files that came with a snapshot: what they are called in it
 
 	copies  atomic.Int64 // bytes that snapshots have copied
@@ -61,17 +71,52 @@ func newTree(b *Backend, o *statebackend.Options) (*tree, error) {
 		disk = vfs.Default
 	}
 	t.fs = &scratchFS{FS: disk}
-	if t.memory != nil {
-		if err := t.memory.Reserve(treeBytes); err != nil {
-			return nil, fmt.Errorf("%w: %d bytes for the disk store: give the process more memory: %w",
-				statebackend.ErrOutOfMemory, treeBytes, err)
-		}
+	if err := t.charge(b); err != nil {
+		return nil, err
 	}
 	if err := t.makeFolder(b.Folder); err != nil {
 		t.giveBack()
 		return nil, err
 	}
 	return t, nil
+}
+
+// charge draws the memory of an empty tree on the budget.
+func (t *tree) charge(b *Backend) error {
+	if t.blocks = b.Blocks; t.blocks == nil {
+		t.blocks = NewBlockCache(min(defaultBlocks, b.CacheBytes/4))
+	}
+	cached, payer, err := t.blocks.open(t.memory)
+	if err != nil {
+		return err
+	}
+	t.cached = cached
+	if payer {
+		t.paid = t.blocks.size
+	}
+	if err := t.grow(leastTree); err != nil {
+		t.blocks.close()
+		return err
+	}
+	return nil
+}
+
+// grow draws n bytes more on the budget.
+func (t *tree) grow(n int64) error {
+	if t.memory != nil {
+		if err := t.memory.Reserve(n); err != nil {
+			return fmt.Errorf("%w: %d bytes more for the disk store: give the process more memory: %w", statebackend.ErrOutOfMemory, n, err)
+		}
+	}
+	t.charged += n
+	return nil
+}
+
+// fill notes that n bytes more were written, and gives what memory tables then take beyond what was drawn for them.
+func (t *tree) fill(n int64) (need int64) {
+	t.filled = min(t.filled+n, mostTree)
+	need = min(leastTree+2*t.filled, mostTree) - t.charged
+	return max(0, min((need+leastTree-1)/leastTree*leastTree, mostTree-t.charged))
 }
 
 func (t *tree) makeFolder(in string) error {
@@ -97,16 +142,15 @@ func (t *tree) number() int64 { return t.numbers.Add(1) }
 
 // open opens the store, which has what lies in home.
 func (t *tree) open() (err error) {
-	blocks := pebble.NewCache(blockCache)
-	defer blocks.Unref()
 	o := &pebble.Options{
-		FS: t.fs, Cache: blocks, MemTableSize: memTable, MemTableStopWritesThreshold: 4, DisableWAL: true, MaxOpenFiles: 256,
+		FS: t.fs, Cache: t.cached, MemTableSize: memTable, MemTableStopWritesThreshold: 4, DisableWAL: true, MaxOpenFiles: 256,
 		L0CompactionThreshold: 4, MaxManifestFileSize: manifestBytes,
 		FormatMajorVersion: pebble.FormatNewest, Logger: silent{},
 	}
 	for i := range o.Levels {
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 		o.Levels[i].IndexBlockSize = indexBlock
+		o.TargetFileSizes[i] = tableBytes
 		if i < len(o.Levels)-1 {
 			o.Levels[i].Compression = func() *sstable.CompressionProfile { return sstable.NoCompression }
 		}
@@ -120,8 +164,9 @@ func (t *tree) open() (err error) {
 }
 
 func (t *tree) giveBack() {
+	t.blocks.close()
 	if t.memory != nil {
-		t.memory.Release(treeBytes)
+		t.memory.Release(t.charged)
 	}
 }
 

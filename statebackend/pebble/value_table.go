@@ -13,6 +13,10 @@ type valueTable struct {
 	ledger
 	stamp int // bytes of the time
 	ahead statebackend.Lookahead
+	batch batch
+	found []*row // of a call of Slots
+	asked int    // rows of this run that were asked for one by one
+	eager bool   // most of the last run's were, so that those of this one are read together
 }
 
 func newValueTable(l ledger) *valueTable {
@@ -26,8 +30,32 @@ func newValueTable(l ledger) *valueTable {
 // Lookahead implements statebackend.Table. It is always empty: to look ahead would be to read from disk.
 func (t *valueTable) Lookahead() *statebackend.Lookahead { return &t.ahead }
 
+// lapse implements keeper.
+func (t *valueTable) lapse() {
+	t.ledger.lapse()
+	t.eager, t.asked = t.asked > 0 && 2*t.asked >= len(t.store.hashes), 0
+}
+
 func (t *valueTable) row(i int) (*row, error) {
-	return t.store.cache.get(&t.ledger, t.compose(t.shape.spaces[0], i), t.what())
+	t.asked++
+	key := t.compose(t.shape.spaces[0], i)
+	if n := len(t.store.hashes); t.eager && n-i >= fewWants {
+		t.eager = false
+		if err := t.readAhead(i); err != nil {
+			return nil, err
+		}
+		key = t.compose(t.shape.spaces[0], i)
+	}
+	return t.store.cache.get(&t.ledger, key, t.what())
+}
+
+// readAhead reads what the cache does not have of the rows of the run from i on.
+func (t *valueTable) readAhead(i int) error {
+	c := t.store.cache
+	for ; i < len(t.store.hashes); i++ {
+		t.batch.look(c, t.compose(t.shape.spaces[0], i), i)
+	}
+	return t.batch.read(c, &t.ledger, t.what(), func(int, *row) {})
 }
 
 // at is the time of a live row.
@@ -52,30 +80,44 @@ func (t *valueTable) Slots(from, to int, out []unsafe.Pointer, fresh []bool) err
 	if err := t.enter(0); err != nil {
 		return err
 	}
-	now := t.now()
+	c := t.store.cache
+	t.found = append(t.found[:0], make([]*row, to-from)...)
 	for i := from; i < to; i++ {
-		r, err := t.row(i)
-		if err != nil {
+		t.found[i-from] = t.batch.look(c, t.compose(t.shape.spaces[0], i), i-from)
+	}
+	if err := t.batch.read(c, &t.ledger, t.what(), func(place int, r *row) { t.found[place] = r }); err != nil {
+		return err
+	}
+	now := t.now()
+	for i, r := range t.found {
+		var err error
+		if r, fresh[i], err = t.lend(r, now); err != nil {
 			return err
 		}
-		isFresh := !r.is(live)
-		if isFresh {
-			if r, err = t.store.cache.put(r, int(t.size)+t.stamp); err != nil {
-				return err
-			}
-			t.n++
-		} else {
-			t.store.cache.touch(r)
-			isFresh = t.stamp != 0 && t.expired(t.at(r.value()), now) && !t.s.TTL.ReturnExpired
-		}
-		if isFresh {
-			clear(r.value())
-		}
-		t.setAt(r.value(), now)
-		r.lent = t.epoch
-		out[i-from], fresh[i-from] = r.address(), isFresh
+		out[i] = r.address()
 	}
+	clear(t.found)
 	return nil
+}
+
+// lend makes a row live and gives its address away.
+func (t *valueTable) lend(r *row, now int64) (_ *row, fresh bool, err error) {
+	fresh = !r.is(live)
+	if fresh {
+		if r, err = t.store.cache.put(r, int(t.size)+t.stamp); err != nil {
+			return nil, false, err
+		}
+		t.n++
+	} else {
+		t.store.cache.touch(r)
+		fresh = t.stamp != 0 && t.expired(t.at(r.value()), now) && !t.s.TTL.ReturnExpired
+	}
+	if fresh {
+		clear(r.value())
+	}
+	t.setAt(r.value(), now)
+	r.lent = t.epoch
+	return r, fresh, nil
 }
 
 // Find implements statebackend.Table.
