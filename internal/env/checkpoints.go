@@ -245,13 +245,7 @@ func refuse(jg *plan.JobGraph) error {
 // fit makes the plan one that can go on from a snapshot: with its hash seed and, where the program sets none, its max
 // parallelism.
 func (e *Env) fit(jg *plan.JobGraph, m *checkpoint.Manifest) error {
-	var ids []string
-	for _, v := range jg.Vertices {
-		for _, n := range v.Nodes {
-			ids = append(ids, n.ID.String())
-		}
-	}
-	if _, err := m.Match(ids, e.Settings.Checkpoints.AllowNonRestored); err != nil {
+	if _, err := m.Match(ids(jg), e.Settings.Checkpoints.AllowNonRestored); err != nil {
 		return fmt.Errorf("restore the job: %w", err)
 	}
 	jg.Graph.HashSeed = m.HashSeed

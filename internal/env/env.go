@@ -9,6 +9,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -64,6 +66,9 @@ type Settings struct {
 // ErrCanceled is wrapped by the error of a job that was cancelled.
 var ErrCanceled = jobmanager.ErrCanceled
 
+// ErrChecked is what Start returns after a dry run if the process has not ended.
+var ErrChecked = errors.New("the job was checked only")
+
 // DefaultSeed is the hash seed of jobs that set none: fixed, so that every process and every run agrees.
 const DefaultSeed = 0x9E3779B97F4A7C15
 
@@ -82,12 +87,15 @@ type Env struct {
 	misconfigured error          // mistakes in it
 	memoryStorage *MemoryStorage // the job manager's memory
 	remembered    int            // jobs with checkpoints in it so far
-	server        *rest.Server
+
+	stdout io.Writer // of dry runs
+	exit   func(code int)
+	server *rest.Server
 }
 
 // New returns an environment with default settings.
 func New() *Env {
-	return &Env{Settings: defaults(), graph: &graph.Graph{}, memoryStorage: NewMemoryStorage()}
+	return &Env{Settings: defaults(), graph: &graph.Graph{}, memoryStorage: NewMemoryStorage(), stdout: os.Stdout, exit: os.Exit}
 }
 
 func defaults() Settings {
@@ -171,6 +179,10 @@ type Execution struct {
 func (e *Env) Start(ctx context.Context, name string) (*Execution, error) {
 	name = e.jobName(name)
 	jg, err := e.Plan(name)
+	if e.Settings.Check && e.Settings.Launch == nil {
+		e.check(ctx, jg, name, err)
+		return nil, ErrChecked
+	}
 	e.graph, e.mistakes = &graph.Graph{}, nil
 	if err != nil {
 		return nil, fmt.Errorf("build job %q: %w", name, err)
@@ -202,7 +214,6 @@ func (e *Env) Start(ctx context.Context, name string) (*Execution, error) {
 		return nil, fmt.Errorf("start job %q: %w", name, err)
 	}
 	keeping.backend = backend
-	e.Settings.Checkpoints.Savepoint = "" // the program's next job is another one
 	job := e.job(jg, name)
 	threads := e.Settings.Threads
 	if threads == nil {
@@ -211,6 +222,14 @@ func (e *Env) Start(ctx context.Context, name string) (*Execution, error) {
 	opt := taskmanager.Options{
 		Threads: threads, Clock: c, Memory: e.memory(), Backend: backend, Isolated: e.Settings.Isolated,
 	}
+	if err := e.tryState(ctx, job, opt, keeping.opt); err != nil {
+		keeping.release()
+		if hold != nil {
+			hold.Release()
+		}
+		return nil, fmt.Errorf("start job %q: %w", name, err)
+	}
+	e.Settings.Checkpoints.Savepoint = "" // the program's next job is another one
 	x := &Execution{
 		Job: jobmanager.Submit(ctx, id, job, opt, e.restart(), keeping.opt), Name: name, Graph: job.Graph, refusal: keeping.refusal,
 		places: keeping.places, savepoints: e.Settings.Checkpoints.SavepointDir,
