@@ -9,6 +9,7 @@ import (
 
 	"github.com/flott-dev/flott/checkpoint"
 	"github.com/flott-dev/flott/statebackend"
+	"github.com/flott-dev/flott/statebackend/pebble"
 )
 
 func dumpCommand() command {
@@ -73,7 +74,7 @@ func (d *dump) run(args []string) error {
 	if err := d.check(o); err != nil {
 		return err
 	}
-	restored, lists, err := m.Read(d.fs, o.ID)
+	restored, lists, err := m.Read(d.fs, o.ID, pebble.Files{})
 	if err != nil {
 		return err
 	}
