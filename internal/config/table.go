@@ -73,7 +73,7 @@ func restartOptions() []Option {
 		exponential = p + "exponential-delay."
 	)
 	return []Option{
-		{Key: p + "type", Older: []string{"restart-strategy"}, Type: Enum, Values: []string{"none", "off", "disable", "fixed-delay", "failure-rate", "exponential-delay"}, Meaning: "what follows a failure; default: none"},
+		{Key: p + "type", Older: []string{"restart-strategy"}, Type: Enum, Values: []string{"none", "off", "disable", "fixed-delay", "failure-rate", "exponential-delay"}, Meaning: "what follows a failure; default: exponential-delay with checkpoints, none without"},
 		{Key: fixed + "attempts", Type: Integer, Default: "1", Meaning: "how often it is tried again"},
 		{Key: fixed + "delay", Type: Duration, Default: "1 s", Meaning: "how long after each failure"},
 		{Key: rate + "max-failures-per-interval", Type: Integer, Default: "1", Meaning: "most failures in the interval"},
@@ -82,6 +82,8 @@ func restartOptions() []Option {
 		{Key: exponential + "initial-backoff", Type: Duration, Default: "1 s", Least: int64(time.Millisecond), Meaning: "how long after the first failure"},
 		{Key: exponential + "max-backoff", Type: Duration, Default: "1 min", Least: int64(time.Millisecond), Meaning: "how long at most"},
 		{Key: exponential + "backoff-multiplier", Type: Number, Default: "1.5", Least: 1, Meaning: "how much longer after each further one"},
+		{Key: exponential + "jitter-factor", Type: Number, Default: "0.1", Meaning: "share, 1 at most, by which pauses vary at random"},
+		{Key: exponential + "attempts-before-reset-backoff", Type: Text, Default: "infinite", Meaning: "restarts that may follow one on the other; the failure after them ends the job"},
 		{Key: exponential + "reset-backoff-threshold", Type: Duration, Default: "1 h", Least: int64(time.Millisecond), Meaning: "time without a failure that starts over"},
 		{Key: "jobmanager.execution.failover-strategy", Type: Enum, Default: "region", Values: []string{"region", "full"}, Meaning: "which tasks are restarted: those connected with the one that failed, or all"},
 	}

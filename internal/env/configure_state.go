@@ -1,8 +1,12 @@
 package env
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/flott-dev/flott/internal/control"
 )
 
 const second = time.Second
@@ -105,10 +109,24 @@ func (a *application) recovery() {
 func (a *application) exponentialDelay() {
 	c := a.c
 	const p = "restart-strategy.exponential-delay."
-	initial, longest, reset, factor := second, 60*second, 3600*second, 1.5
-	set(&initial, c.Duration, p+"initial-backoff")
-	set(&longest, c.Duration, p+"max-backoff")
-	set(&reset, c.Duration, p+"reset-backoff-threshold")
-	set(&factor, c.Number, p+"backoff-multiplier")
-	a.s.Restart = ExponentialDelay(initial, longest, reset, factor)
+	d := control.DefaultExponentialDelay()
+	set(&d.Initial, c.Duration, p+"initial-backoff")
+	set(&d.Max, c.Duration, p+"max-backoff")
+	set(&d.Reset, c.Duration, p+"reset-backoff-threshold")
+	set(&d.Factor, c.Number, p+"backoff-multiplier")
+	set(&d.Jitter, c.Number, p+"jitter-factor")
+	if d.Jitter > 1 {
+		a.mistake(p+"jitter-factor", "%v is more than 1", d.Jitter)
+	}
+	if d.Initial > d.Max {
+		a.mistakes = append(a.mistakes, fmt.Errorf("%sinitial-backoff: %v is more than %smax-backoff, %v", p, d.Initial, p, d.Max))
+	}
+	if text, ok := c.Text(p + "attempts-before-reset-backoff"); ok && text != "infinite" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			a.mistake(p+"attempts-before-reset-backoff", "%q is neither a whole number of 1 or more nor infinite", text)
+		}
+		d.Attempts = n
+	}
+	a.s.Restart = Backoff(d)
 }

@@ -144,18 +144,34 @@ func TestEveryKeyOfTheTableArrives(t *testing.T) {
 
 func TestExponentialDelayIsSetByItsKeys(t *testing.T) {
 	const p = "restart-strategy.exponential-delay."
-	e := configured(t, map[string]string{
-		"restart-strategy": "exponential-delay", p + "initial-backoff": "2 s", p + "max-backoff": "3 s",
-		p + "backoff-multiplier": "2.5", p + "reset-backoff-threshold": "4 s",
-	})
-	want := &control.ExponentialDelay{Initial: 2 * time.Second, Max: 3 * time.Second, Reset: 4 * time.Second, Factor: 2.5}
-	if got := e.Settings.Restart(); e.misconfigured != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("%+v, %v", got, e.misconfigured)
+	restart := func(keys map[string]string) *control.ExponentialDelay {
+		t.Helper()
+		keys["restart-strategy"] = "exponential-delay"
+		e := configured(t, keys)
+		d, ok := e.Settings.Restart().(*control.ExponentialDelay)
+		if e.misconfigured != nil || !ok {
+			t.Fatalf("%v: %v", keys, e.misconfigured)
+		}
+		d.Random = nil
+		return d
 	}
-	e = configured(t, map[string]string{"restart-strategy": "exponential-delay"})
-	want = &control.ExponentialDelay{Initial: time.Second, Max: time.Minute, Reset: time.Hour, Factor: 1.5}
-	if got := e.Settings.Restart(); !reflect.DeepEqual(got, want) {
+	got := restart(map[string]string{
+		p + "initial-backoff": "2 s", p + "max-backoff": "3 s", p + "backoff-multiplier": "2.5", p + "reset-backoff-threshold": "4 s",
+		p + "jitter-factor": "0.5", p + "attempts-before-reset-backoff": "7",
+	})
+	want := &control.ExponentialDelay{Initial: 2 * time.Second, Max: 3 * time.Second, Reset: 4 * time.Second, Factor: 2.5, Jitter: 0.5, Attempts: 7}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v", got)
+	}
+	want = &control.ExponentialDelay{Initial: time.Second, Max: time.Minute, Reset: time.Hour, Factor: 1.5, Jitter: 0.1}
+	if got := restart(map[string]string{p + "attempts-before-reset-backoff": "infinite"}); !reflect.DeepEqual(got, want) {
 		t.Errorf("by default %+v", got)
+	}
+	for key, value := range map[string]string{"jitter-factor": "1.1", "attempts-before-reset-backoff": "0", "initial-backoff": "2 h"} {
+		e := configured(t, map[string]string{"restart-strategy": "exponential-delay", p + key: value})
+		if e.misconfigured == nil || !strings.Contains(e.misconfigured.Error(), p+key) {
+			t.Errorf("%s: %s: %v", key, value, e.misconfigured)
+		}
 	}
 }
 
