@@ -211,3 +211,46 @@ func BenchmarkRestoreAccounts(b *testing.B) {
 	b.ReportMetric(float64(best)/benchAccounts, "ns/row")
 	b.ReportMetric(benchAccounts*104/1e6/best.Seconds(), "MB/s")
 }
+
+// BenchmarkNotedUpdates measures updates of all keys and of the hot hundredth of them, without and with noting what has
+// changed, and how long a snapshot of the hot ones' changes takes from Freeze to Release.
+func BenchmarkNotedUpdates(b *testing.B) {
+	for name, among := range map[string]int{"uniform": benchAccounts, "hot": benchAccounts / 100} {
+		for _, noted := range []bool{false, true} {
+			title := name + "/plain"
+			if noted {
+				title = name + "/noted"
+			}
+			b.Run(title, func(b *testing.B) { benchNoted(b, among, noted) })
+		}
+	}
+}
+
+func benchNoted(b *testing.B, among int, noted bool) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	a := newAccounts(b, benchAccounts)
+	keys := make([]int64, block)
+	how := statebackend.Freezing{Base: true}
+	updates, snapshot := time.Duration(1<<62), time.Duration(1<<62)
+	b.ResetTimer()
+	for range b.N {
+		start := threadTime()
+		f, err := a.store.Freeze(statebackend.Freezing{Base: noted, Changes: how.Changes && noted})
+		ok(b, err)
+		for _, t := range f.Tables() {
+			for range t.Rows {
+			}
+		}
+		f.Release()
+		snapshot = min(snapshot, threadTime()-start)
+		how.Changes = true
+		var spent time.Duration
+		for range 1000 {
+			spent += a.update(a.uniform(keys, among))
+		}
+		updates = min(updates, spent)
+	}
+	b.ReportMetric(float64(updates)/1000/block, "ns/update")
+	b.ReportMetric(float64(snapshot.Microseconds())/1000, "snapshot-ms")
+}
