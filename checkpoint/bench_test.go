@@ -170,3 +170,51 @@ func BenchmarkRestore(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkRestoreLayers restores tables upon which changes of a tenth of the keys lie, in five layers.
+func BenchmarkRestoreLayers(b *testing.B) {
+	for name, t := range benchTables(b, benchRows/4) {
+		b.Run(name, func(b *testing.B) {
+			dir := filepath.ToSlash(b.TempDir())
+			w := &Writer{FS: vfs.OS{}, Folder: dir}
+			p, err := w.Write(b.Context(), op(1), 0, 0, 127, &State{Tables: []statebackend.FrozenTable{t}})
+			for layer := 0; layer < 5 && err == nil; layer++ {
+				some := func(yield func(*statebackend.Row, error) bool) {
+					n := layer
+					for r, err := range t.Rows {
+						if n++; n%50 == 0 && !yield(r, err) {
+							return
+						}
+					}
+				}
+				p, err = w.Write(b.Context(), op(1), 0, 0, 127, &State{
+					Earlier: p, EarlierFolder: dir, Tables: []statebackend.FrozenTable{{TableInfo: t.TableInfo, Changes: true, Rows: some}},
+				})
+			}
+			if err != nil {
+				b.Fatal(err)
+			}
+			m := &Manifest{Folder: dir, HashSeed: seed, Operators: []Operator{{ID: op(1), Parallelism: 1, MaxParallelism: 128, Parts: []*Part{p}}}}
+			b.SetBytes(p.Bytes())
+			b.ReportAllocs()
+			for b.Loop() {
+				r, _, err := m.Restore(vfs.OS{}, op(1), 0, 1, 128)
+				if err != nil {
+					b.Fatal(err)
+				}
+				frozen, _ := r.Table(name)
+				n := 0
+				for _, err := range frozen.Rows {
+					if err != nil {
+						b.Fatal(err)
+					}
+					n++
+				}
+				if n != benchRows/4 {
+					b.Fatalf("%d rows", n)
+				}
+			}
+			b.ReportMetric(float64(benchRows/4)*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
+		})
+	}
+}

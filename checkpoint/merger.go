@@ -67,6 +67,9 @@ func (m *merger) begin(group int) error {
 			}
 		}
 	}
+	if m.busy {
+		m.over.seal()
+	}
 	return nil
 }
 
@@ -95,6 +98,9 @@ func (m *merger) change(row *statebackend.Row, _ error) bool {
 // row takes a row of the whole table and gives what has become of it. It is only called while the group is busy.
 func (m *merger) row(row *statebackend.Row, _ error) bool {
 	if m.single {
+		if !m.over.has(row.Hash) {
+			return m.t.yield(row, nil)
+		}
 		c := m.over.find(row)
 		if c == nil {
 			return m.t.yield(row, nil)

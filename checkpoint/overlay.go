@@ -3,6 +3,8 @@ package checkpoint
 import (
 	"bytes"
 	"hash/maphash"
+	"math/bits"
+	"slices"
 
 	"github.com/flott-dev/flott/statebackend"
 )
@@ -16,6 +18,7 @@ type overlay struct {
 	seed    maphash.Seed
 	kept    [][]byte // payloads of blocks, which keys and values view
 	used    int
+	filter  []uint64 // bits of the hashes that are there
 }
 
 // cell is what the changes say of one key and namespace.
@@ -61,6 +64,25 @@ func (o *overlay) keep(b []byte) []byte {
 	o.kept[o.used] = append(o.kept[o.used][:0], b...)
 	o.used++
 	return o.kept[o.used-1]
+}
+
+// filterBits is how many bits of the filter there are for each cell: most keys that nothing is said of are seen by them.
+const filterBits = 16
+
+// seal ends the noting: from now on has may be asked.
+func (o *overlay) seal() {
+	words := 1 << bits.Len(uint(len(o.cells)*filterBits/64))
+	o.filter = slices.Grow(o.filter[:0], words)[:words]
+	clear(o.filter)
+	for i := range o.cells {
+		h := o.cells[i].hash
+		o.filter[h>>6&uint64(words-1)] |= 1 << (h & 63)
+	}
+}
+
+// has says whether there may be a cell of a hash; false is sure.
+func (o *overlay) has(hash uint64) bool {
+	return o.filter[hash>>6&uint64(len(o.filter)-1)]&(1<<(hash&63)) != 0
 }
 
 // find gives the cell of a row; nil if there is none.
