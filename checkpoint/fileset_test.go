@@ -90,6 +90,9 @@ func TestFilesOfABackendAreWrittenOnce(t *testing.T) {
 	if n != 2 || whole+p.WrittenBytes() != p.Bytes() || changed == 0 {
 		t.Errorf("%d layers, %d + %d bytes of %d, %d written", n, whole, changed, p.Bytes(), p.WrittenBytes())
 	}
+	if all := second.Operators[0].Files(); len(all) != 1 || all[0].Format != linesFormat || all[0].Files != 6 || !second.Operators[0].Tables()[0].InFiles {
+		t.Errorf("got %+v", all)
+	}
 	if err := second.Verify(f.fs); err != nil {
 		t.Error(err)
 	}

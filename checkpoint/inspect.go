@@ -13,10 +13,15 @@ import (
 // TableSummary says what a table of an operator is and how much it holds in a snapshot.
 type TableSummary struct {
 	statebackend.TableInfo
-	// Rows is the number of rows in all key groups: values, elements of lists, entries of maps.
+	// Rows is the number of rows in all key groups: values, elements of lists, entries of maps. Rows in files of a state
+	// backend are not known without it and not counted.
 	Rows int64
-	// Bytes is what they take in the chunks.
+	// Changes says how many of the rows are changes upon the whole table, which a reader does not see as rows.
+	Changes int64
+	// Bytes is what the rows take in the chunks.
 	Bytes int64
+	// InFiles says that subtasks have the whole table in files of a state backend (Operator.Files).
+	InFiles bool
 }
 
 // Tables are the tables of the operator, in the order in which its subtasks name them.
@@ -29,10 +34,39 @@ func (o *Operator) Tables() []TableSummary {
 				at = len(all)
 				all = append(all, TableSummary{TableInfo: p.Tables[i]})
 			}
-			rows, size := p.holds(i)
+			rows, changes, size := p.holds(i)
 			all[at].Rows += rows
+			all[at].Changes += changes
 			all[at].Bytes += size
+			all[at].InFiles = all[at].InFiles || p.base(i).files
 		}
+	}
+	return all
+}
+
+// FileSummary says how much lies in files of a state backend, in its own format.
+type FileSummary struct {
+	// Format names the backend and the version of what it writes.
+	Format string
+	// Files is the number of files, Bytes their size.
+	Files int
+	Bytes int64
+}
+
+// Files are the files of state backends, by format in the order of the subtasks.
+func (o *Operator) Files() []FileSummary {
+	var all []FileSummary
+	for _, p := range o.Parts {
+		if p.files == nil {
+			continue
+		}
+		at := slices.IndexFunc(all, func(s FileSummary) bool { return s.Format == p.files.format })
+		if at < 0 {
+			at = len(all)
+			all = append(all, FileSummary{Format: p.files.format})
+		}
+		all[at].Files += len(p.files.files)
+		all[at].Bytes += p.files.bytes()
 	}
 	return all
 }
@@ -56,7 +90,7 @@ func (o *Operator) Lists() []ListSummary {
 				all = append(all, ListSummary{ListInfo: p.Lists[i]})
 				all[at].Items = 0
 			}
-			items, size := p.holds(len(p.Tables) + i)
+			items, _, size := p.holds(len(p.Tables) + i)
 			all[at].Items += items
 			all[at].Bytes += size
 		}
@@ -64,17 +98,22 @@ func (o *Operator) Lists() []ListSummary {
 	return all
 }
 
-// holds gives the rows and bytes of a table or list of the part.
-func (p *Part) holds(index int) (rows, size int64) {
+// holds gives the rows and bytes of a table or list of the part, and how many of the rows are changes.
+func (p *Part) holds(place int) (rows, changes, size int64) {
 	for i := range p.chunks {
 		for j := range p.chunks[i].sections {
-			if s := &p.chunks[i].sections[j]; s.place == index {
-				rows += s.rows
-				size += s.bytes()
+			s := &p.chunks[i].sections[j]
+			if s.place != place {
+				continue
+			}
+			rows += s.rows
+			size += s.bytes()
+			if place < len(p.Tables) && p.changes(place, p.chunks[i].layer) {
+				changes += s.rows
 			}
 		}
 	}
-	return rows, size
+	return rows, changes, size
 }
 
 // Bytes is the size of all that the snapshot holds, chunks and files of backends, those in earlier checkpoints' folders

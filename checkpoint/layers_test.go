@@ -217,6 +217,11 @@ func TestLayersOfChangesAreReadAsTheWholeTables(t *testing.T) {
 			j.change()
 			m := j.checkpoint(id)
 			n, whole, changed := j.parts[0].Layers()
+			for _, tab := range m.Operators[0].Tables() {
+				if tab.Changes > tab.Rows || tab.InFiles || j.parallelism == 1 && n == 1 && tab.Changes > 0 {
+					t.Errorf("seed %d, checkpoint %d: %+v", s, id, tab)
+				}
+			}
 			if layers = max(layers, n); n > 1 != (changed > 0) || whole < 0 {
 				t.Errorf("seed %d, checkpoint %d: %d layers with %d bytes, and %d of changes", s, id, n, whole, changed)
 			}

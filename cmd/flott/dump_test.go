@@ -42,6 +42,9 @@ func TestDumpReadsTheFilesOfTheDiskBackend(t *testing.T) {
 		t.Errorf("%d lines, the first %q", len(lines), lines[0])
 	}
 	must(t, "savepoint", "verify", dir+"/chk-5")
+	if text := must(t, "savepoint", "inspect", dir+"/chk-5"); !strings.Contains(text, "in files + 0 changes") || !strings.Contains(text, "FORMAT") {
+		t.Error(text)
+	}
 }
 
 // inFiles brings a savepoint of one operator into a store on disk, and takes a checkpoint of it.

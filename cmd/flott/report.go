@@ -69,6 +69,7 @@ type operatorReport struct {
 	FinishedSubtasks []int             `json:"finishedSubtasks"`
 	CoordinatorBytes int               `json:"coordinatorBytes"`
 	States           []stateReport     `json:"states"`
+	Files            []filesReport     `json:"files,omitempty"`
 	Lists            []listReport      `json:"lists"`
 	Channels         []channel         `json:"channels"`
 	Positions        []position        `json:"positions"`
@@ -85,7 +86,16 @@ type stateReport struct {
 	Value     string     `json:"value"`
 	TTL       *ttlReport `json:"ttl,omitempty"`
 	Entries   int64      `json:"entries"`
+	Changes   int64      `json:"changes,omitempty"` // of the entries: those upon the whole table
+	InFiles   bool       `json:"inFiles,omitempty"` // of the state backend
 	Bytes     int64      `json:"bytes"`
+}
+
+// filesReport is what lies in files of a state backend.
+type filesReport struct {
+	Format string `json:"format"`
+	Files  int    `json:"files"`
+	Bytes  int64  `json:"bytes"`
 }
 
 // ttlReport is how entries of a table expire.
@@ -138,7 +148,11 @@ func describe(o *checkpoint.Operator) operatorReport {
 		r.States = append(r.States, stateReport{
 			Name: t.Name, Kind: t.Kind, Key: schemaText(t.Key), Namespace: schemaText(t.Namespace), MapKey: schemaText(t.MapKey),
 			Value: schemaText(t.Value), TTL: ttlOf(t.TTL), Entries: t.Rows, Bytes: t.Bytes,
+			Changes: t.Changes, InFiles: t.InFiles,
 		})
+	}
+	for _, f := range o.Files() {
+		r.Files = append(r.Files, filesReport(f))
 	}
 	for _, l := range o.Lists() {
 		r.Lists = append(r.Lists, listReport{Name: l.Name, Mode: l.Mode.String(), Item: schemaText(l.Schema), Items: l.Items, Bytes: l.Bytes})

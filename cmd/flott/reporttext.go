@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -31,7 +32,7 @@ func (a *app) printOperator(o *operatorReport) error {
 	if o.CoordinatorBytes > 0 {
 		fmt.Fprintf(a.out, "  enumerator: %s\n", size(int64(o.CoordinatorBytes)))
 	}
-	for _, part := range []func(io.Writer, *operatorReport){printStates, printLists, printChannels, printPositions} {
+	for _, part := range []func(io.Writer, *operatorReport){printStates, printFiles, printLists, printChannels, printPositions} {
 		w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 		part(w, o)
 		if err := w.Flush(); err != nil {
@@ -51,8 +52,25 @@ func printStates(w io.Writer, o *operatorReport) {
 		if s.TTL != nil {
 			value += fmt.Sprintf(" (expires after %v)", time.Duration(s.TTL.Millis)*time.Millisecond)
 		}
-		fmt.Fprintf(w, "  %s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\n",
-			shown(s.Name), orDash(s.Kind), s.Entries, s.Bytes, orDash(s.Key), orDash(s.Namespace), orDash(s.MapKey), value)
+		entries := strconv.FormatInt(s.Entries, 10)
+		switch {
+		case s.InFiles:
+			entries = fmt.Sprintf("in files + %d changes", s.Changes)
+		case s.Changes > 0:
+			entries = fmt.Sprintf("%d + %d changes", s.Entries-s.Changes, s.Changes)
+		}
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\n",
+			shown(s.Name), orDash(s.Kind), entries, s.Bytes, orDash(s.Key), orDash(s.Namespace), orDash(s.MapKey), value)
+	}
+}
+
+func printFiles(w io.Writer, o *operatorReport) {
+	if len(o.Files) == 0 {
+		return
+	}
+	fmt.Fprint(w, "  FORMAT\tFILES\tBYTES\n")
+	for _, f := range o.Files {
+		fmt.Fprintf(w, "  %s\t%d\t%d\n", shown(f.Format), f.Files, f.Bytes)
 	}
 }
 
