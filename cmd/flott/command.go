@@ -35,7 +35,7 @@ type action func(args []string) error
 func commands() []command {
 	return []command{
 		runCommand(), infoCommand(), jobsCommand(), stopCommand(), cancelCommand(), checkpointCommand(),
-		savepointCommand(),
+		savepointCommand(), checkCommand(),
 		inspectCommand(), dumpCommand(), verifyCommand(), listCommand(),
 		{
 			name:     "version",

@@ -35,13 +35,14 @@ func tallyJob() {
 	limit := flag.Int64("limit", math.MaxInt64/4, "the last number")
 	name := flag.String("uid", "tally", "the UID of what counts")
 	dir := flag.String("savepoints", "", "where savepoints lie by default")
+	more := flag.Bool("more", false, "count what was counted")
 	flag.Parse()
 	opts := []stream.Option{}
 	if *dir != "" {
 		opts = append(opts, stream.WithConfiguration(map[string]string{"execution.checkpointing.savepoint-dir": *dir}))
 	}
 	env := stream.NewEnv(opts...)
-	env.FromSequence(0, *limit).Parallelism(1).UID("numbers").
+	tallies := env.FromSequence(0, *limit).Parallelism(1).UID("numbers").
 		Map(func(x int64) int64 {
 			if x%1000 == 0 {
 				time.Sleep(time.Millisecond)
@@ -49,8 +50,11 @@ func tallyJob() {
 			return x
 		}).Parallelism(1).UID("slowly").
 		KeyBy(func(x int64) int64 { return x % 100 }).
-		Process(newCounter).Name("Tally").UID(*name).
-		ForEach(func(int64) {}).UID("nowhere")
+		Process(newCounter).Name("Tally").UID(*name)
+	if *more {
+		tallies = tallies.KeyBy(func(x int64) int64 { return x % 7 }).Process(newCounter).Name("More").UID("more")
+	}
+	tallies.ForEach(func(int64) {}).UID("nowhere")
 	if _, err := env.Execute(context.Background(), "tallying"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(3)
