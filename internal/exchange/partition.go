@@ -165,6 +165,12 @@ type hashed struct {
 	owner   []uint16 // channel by key group
 }
 
+// Owners is the way to the subtask that each element of a run of at most frame.MaxLen elements belongs to by its key: maxGroup
+// key groups over so many subtasks.
+func Owners(key *graph.Key, subtasks, maxGroup int, seed uint64) func(r *frame.Run, out []uint16) error {
+	return newHashed(key, subtasks, Options{MaxGroup: maxGroup, Seed: seed}).choose
+}
+
 func newHashed(key *graph.Key, channels int, opt Options) *hashed {
 	h := &hashed{
 		key: key, extract: key.Extract(), seed: opt.Seed, max: uint32(opt.MaxGroup),

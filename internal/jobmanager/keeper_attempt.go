@@ -63,7 +63,8 @@ func (k *Keeper) failing(region int, cause error) {
 // options are what tasks need to take part in snapshots.
 func (k *Keeper) options(r *attemptRun) *taskmanager.Checkpoints {
 	return &taskmanager.Checkpoints{
-		Mode: k.opt.Config.Mode, Incremental: k.opt.Incremental, Final: k.opt.Config.Interval > 0, Place: k.whereToWrite, Tell: k.Tell,
+		Mode: k.opt.Config.Mode, Unaligned: k.opt.Config.Unaligned, AlignedTimeout: k.opt.Config.AlignedTimeout,
+		Incremental: k.opt.Incremental, InlineBytes: k.opt.InlineBytes, Final: k.opt.Config.Interval > 0, Place: k.whereToWrite, Tell: k.Tell,
 		Lingers: func(vertex, subtask int) { k.lingers(r, control.TaskID{Vertex: vertex, Subtask: subtask}) },
 	}
 }

@@ -30,11 +30,7 @@ const (
 
 // encode gives the bytes of an item.
 func (s *channelState) encode() []byte {
-	var b []byte
-	for _, n := range []int{s.gate, s.subtask, s.parallelism, s.peer, s.peers} {
-		b = binary.AppendUvarint(b, uint64(n))
-	}
-	b = binary.LittleEndian.AppendUint64(b, uint64(s.state.Watermark))
+	b := binary.LittleEndian.AppendUint64(s.encodeKey(), uint64(s.state.Watermark))
 	flags := byte(0)
 	if s.state.Idle {
 		flags |= channelIdle
@@ -45,13 +41,29 @@ func (s *channelState) encode() []byte {
 	return append(b, flags)
 }
 
-func decodeChannelState(b []byte) (s channelState, err error) {
+// encodeKey gives the bytes of the numbers of a channel.
+func (s *channelState) encodeKey() (b []byte) {
+	for _, n := range []int{s.gate, s.subtask, s.parallelism, s.peer, s.peers} {
+		b = binary.AppendUvarint(b, uint64(n))
+	}
+	return b
+}
+
+// decodeKey reads the numbers of a channel and gives what follows them.
+func (s *channelState) decodeKey(b []byte) (rest []byte, err error) {
 	for _, n := range []*int{&s.gate, &s.subtask, &s.parallelism, &s.peer, &s.peers} {
 		v, used := binary.Uvarint(b)
 		if used <= 0 || v > 1<<30 {
-			return s, errors.New("decode the event time of a channel: the item is malformed")
+			return nil, errors.New("decode the numbers of a channel: the item is malformed")
 		}
 		*n, b = int(v), b[used:]
+	}
+	return b, nil
+}
+
+func decodeChannelState(b []byte) (s channelState, err error) {
+	if b, err = s.decodeKey(b); err != nil {
+		return s, err
 	}
 	if len(b) != 9 || b[8]&^(channelIdle|channelBehind) != 0 {
 		return s, errors.New("decode the event time of a channel: the item is malformed")
@@ -83,16 +95,9 @@ func (t *Task) channelKey(channel int) channelState {
 // restoreChannels gives the channels the event time that they had in the snapshot and tells the operators, before the
 // first element. With another parallelism a channel begins where the last of those that it may stand for were.
 func (t *Task) restoreChannels() error {
-	list := t.rts[0].Restored.List(channelList)
-	if list == nil || len(t.inputs) == 0 {
-		return nil
-	}
-	old := make([]channelState, len(list.Items))
-	for i, item := range list.Items {
-		var err error
-		if old[i], err = decodeChannelState(item); err != nil {
-			return err
-		}
+	old, err := t.oldChannels()
+	if err != nil || old == nil || len(t.inputs) == 0 {
+		return err
 	}
 	states := make([][]valve.Channel, len(t.inputs))
 	for i, in := range t.inputs {
@@ -112,6 +117,22 @@ func (t *Task) restoreChannels() error {
 		}
 	}
 	return nil
+}
+
+// oldChannels are the channels of all subtasks in the snapshot; nil if it has none.
+func (t *Task) oldChannels() ([]channelState, error) {
+	list := t.rts[0].Restored.List(channelList)
+	if list == nil {
+		return nil, nil
+	}
+	old := make([]channelState, len(list.Items))
+	for i, item := range list.Items {
+		var err error
+		if old[i], err = decodeChannelState(item); err != nil {
+			return nil, err
+		}
+	}
+	return old, nil
 }
 
 // restore is the state that a channel begins with.

@@ -14,6 +14,9 @@ import (
 // not wait.
 type Checkpoints struct {
 	Mode control.CheckpointMode
+	// Unaligned lets checkpoints overtake the data in flight once AlignedTimeout has passed since their barrier was seen.
+	Unaligned      bool
+	AlignedTimeout time.Duration
 	// Final says that after the end of the input one more checkpoint comes: a task with operators that commit with
 	// checkpoints waits for it.
 	Final bool
@@ -21,6 +24,9 @@ type Checkpoints struct {
 	Freezing func(control.Barrier) statebackend.Freezing
 	// Took hands over the task's part of a snapshot, to be written and acknowledged by somebody else.
 	Took func(*Part)
+	// Dropped tells that a part which Freezing was asked for is not handed over after all: its checkpoint was given up. nil:
+	// nobody wants to know.
+	Dropped func(id int64)
 	// Declined tells that the task takes no part in a checkpoint.
 	Declined func(id int64, reason control.FailureReason, err error)
 	// Lingers tells that the task has sent all that it has to send and waits for a checkpoint to commit.
@@ -32,6 +38,8 @@ type Part struct {
 	Barrier control.Barrier
 	States  []*operator.Snapshot // by node of the chain
 	Metrics control.TaskMetrics  // without what is known only when it is written
+
+	inFlight []inFlight // of an unaligned checkpoint; Seal makes a list of it
 }
 
 // Release gives back what the states hold.
@@ -45,11 +53,12 @@ func (p *Part) Release() {
 type barriers struct {
 	Checkpoints
 	align control.Alignment // nil for sources
-	took  int64             // the last snapshot that was taken
-	ended bool              // End has been sent: no mark may follow
-	final int64             // the first snapshot after the end of the input; 0: none yet
-	halt  int64             // the savepoint that stops the job, until it is complete or given up; 0: none
-	over  bool              // the task ends, since the savepoint that stops the job, or the final checkpoint, is complete
+	sight overtaking
+	took  int64 // the last snapshot that was taken
+	ended bool  // End has been sent: no mark may follow
+	final int64 // the first snapshot after the end of the input; 0: none yet
+	halt  int64 // the savepoint that stops the job, until it is complete or given up; 0: none
+	over  bool  // the task ends, since the savepoint that stops the job, or the final checkpoint, is complete
 }
 
 // Trigger is the coordinator's word to take a snapshot: a letter for the mailbox of a source, or of a task whose upstream
@@ -158,11 +167,19 @@ func (t *Task) endBarrier(channel int, m frame.Mark) (over bool, err error) {
 func (t *Task) aligned(actions []control.BarrierAction) error {
 	for _, a := range actions {
 		switch a.Do {
+		case control.BeginAlignment:
+			t.checkpoints.sight.deadline = a.Deadline
 		case control.TakeSnapshot:
 			t.gate.Unblock()
+			t.checkpoints.sight.deadline = control.NoDeadline
+			if a.Unaligned {
+				t.beginRecording()
+			}
 			if err := t.snapshot(a); err != nil {
 				return err
 			}
+		case control.FinishRecording:
+			t.finishRecording(a)
 		case control.AbortCheckpoint:
 			if a.Reason != control.ReasonNone {
 				t.checkpoints.Declined(a.Barrier.ID, a.Reason, nil)
@@ -178,6 +195,8 @@ func (t *Task) aligned(actions []control.BarrierAction) error {
 // abandon gives a checkpoint up: those downstream wait in vain for its barrier.
 func (t *Task) abandon(id int64) error {
 	t.gate.Unblock()
+	t.checkpoints.sight.deadline = control.NoDeadline
+	t.dropRecording()
 	if t.checkpoints.ended {
 		return nil
 	}
@@ -190,6 +209,7 @@ func (t *Task) snapshot(a control.BarrierAction) error {
 	c, start := t.checkpoints, t.d.Clock.Nanos()
 	id := a.Barrier.ID
 	c.took = id
+	a.Barrier.Unaligned = a.Barrier.Unaligned || a.Unaligned // those downstream need not wait for their timeouts
 	if !c.ended {
 		if err := t.passBarrier(a.Barrier); err != nil {
 			return fmt.Errorf("pass the barrier of checkpoint %d on: %w", id, err)
@@ -217,6 +237,10 @@ func (t *Task) snapshot(a control.BarrierAction) error {
 	}
 	p.Metrics.Alignment = time.Duration(a.Took)
 	p.Metrics.Sync = time.Duration(t.d.Clock.Nanos() - start)
+	if a.Unaligned {
+		c.sight.recording.part = p
+		return nil
+	}
 	c.Took(p)
 	return nil
 }

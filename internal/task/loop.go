@@ -27,6 +27,11 @@ func (t *Task) loop() error {
 		if polled {
 			t.adapt(t.scope.Now-before, t.scope.RunLen)
 		}
+		if !t.hasRoom() {
+			polled = false
+			t.waitForRoom()
+			continue
+		}
 		worked, done, err := t.step()
 		if err != nil {
 			return err
@@ -49,7 +54,8 @@ func (t *Task) loop() error {
 	}
 }
 
-// serve renews the task's now, opens letters and runs due timers.
+// serve renews the task's now, opens letters, looks for barriers that overtake and runs due timers, which emit, so that they
+// wait for room.
 func (t *Task) serve() error {
 	t.scope.Now = t.d.Clock.Millis()
 	for _, letter := range t.d.Mailbox.Take() {
@@ -57,19 +63,22 @@ func (t *Task) serve() error {
 			return err
 		}
 	}
-	if c := t.checkpoints; c != nil && c.halt != 0 {
+	if err := t.lookAhead(); err != nil {
+		return err
+	}
+	if c := t.checkpoints; c != nil && c.halt != 0 || !t.hasRoom() {
 		return nil
 	}
 	return t.scope.Timers.Run(t.scope.Now - 1)
 }
 
-// deadline is when the task must look at its timers again.
+// deadline is when the task must look at its timers, or at barriers that wait, again.
 func (t *Task) deadline() int64 {
 	at, ok := t.scope.Timers.Next()
 	if !ok || at == math.MaxInt64 {
-		return host.Forever
+		return t.barrierDeadline()
 	}
-	return at + 1
+	return min(at+1, t.barrierDeadline())
 }
 
 // step does one portion of work: a poll of the source, a portion of an iteration's feedback, or one frame of input.
@@ -124,38 +133,58 @@ func (t *Task) endSource() error {
 	return out.Mark(frame.Mark{Kind: frame.End})
 }
 
+// work is the frame that is being worked on, and how far that has come.
+type work struct {
+	all     frame.Run
+	marks   []frame.Mark
+	channel int
+	pos     int // of the next element
+	mark    int // index of the next mark
+	on      bool
+}
+
 // frame cuts a frame at its marks into runs.
 func (t *Task) frame(f *frame.Frame, channel int) error {
 	to := t.inputs[t.d.Inputs[channel].Input]
-	all := f.Run()
-	all.Shared = f.Shared()
-	pos := 0
+	w := &t.work
+	*w = work{all: f.Run(), marks: f.Marks, channel: channel, on: true}
+	w.all.Shared = f.Shared()
+	t.recordWork()
 	for i := range f.Marks {
 		m := f.Marks[i]
-		if err := t.runs(to, &all, pos, int(m.Pos)); err != nil {
+		if err := t.runs(to, int(m.Pos)); err != nil {
 			return err
 		}
-		pos = int(m.Pos)
+		if err := t.room(m.Kind); err != nil {
+			return err
+		}
+		w.mark = i + 1
 		if err := t.mark(to, channel, m); err != nil {
 			return err
 		}
 	}
-	return t.runs(to, &all, pos, all.N)
+	err := t.runs(to, w.all.N)
+	*w = work{}
+	return err
 }
 
-// runs hands elements [from, to) to the head in runs that take about a millisecond each; between them letters are
-// opened and now is renewed.
-func (t *Task) runs(in *input, all *frame.Run, from, to int) error {
-	for from < to {
-		n := min(t.scope.RunLen, to-from)
-		t.run = all.Slice(from, from+n)
+// runs hands the elements before position to to the head in runs that take about a millisecond each; between them letters
+// are opened and now is renewed.
+func (t *Task) runs(in *input, to int) error {
+	w := &t.work
+	for w.pos < to {
+		if err := t.room(frame.Watermark); err != nil {
+			return err
+		}
+		n := min(t.scope.RunLen, to-w.pos)
+		t.run = w.all.Slice(w.pos, w.pos+n)
 		t.scope.At = in.at
 		in.at.In.Add(int64(n))
 		if err := in.to.Push(&t.run); err != nil {
 			return err
 		}
-		from += n
-		if from < to || n == t.scope.RunLen {
+		w.pos += n
+		if w.pos < to || n == t.scope.RunLen {
 			if err := t.between(n); err != nil {
 				return err
 			}

@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 
 	"github.com/flott-dev/flott/internal/clock"
-	"github.com/flott-dev/flott/internal/control"
 	"github.com/flott-dev/flott/internal/exchange"
 	"github.com/flott-dev/flott/internal/frame"
 	"github.com/flott-dev/flott/internal/host"
@@ -26,6 +25,8 @@ type Input struct {
 	Input   int
 	// Gate is the number of the vertex's input edge, Peer the subtask at the other end, of Peers.
 	Gate, Peer, Peers int
+	// Aligned says that what is in flight on the channel can't be part of a snapshot.
+	Aligned bool
 }
 
 // Deployment is all that a task needs to run; whoever deploys fills it.
@@ -71,6 +72,7 @@ type Task struct {
 	probes  []probe
 	stopped atomic.Bool
 	run     frame.Run
+	work    work
 	waiter  host.Waiter
 	times   []*EventTime // by input
 
@@ -153,6 +155,7 @@ func (t *Task) link() error {
 		w := exchange.NewWriter(e.Partitioner, t.d.Outputs[i], exchange.Options{
 			Type: out.Type, Waiter: t.waiter, Stopped: t.stopped.Load, Subtask: t.d.Subtask, Budget: t.d.FrameBudget,
 			EachRun: e.BufferTimeout == 0, MaxGroup: e.MaxParallelism, Seed: t.d.Seed, Strategy: e.Strategy, Isolated: t.d.Isolated, Memory: t.d.Memory,
+			Overtaking: t.overtaking(),
 		})
 		t.writers = append(t.writers, w)
 		t.timeout = append(t.timeout, e.BufferTimeout.Milliseconds())
@@ -188,8 +191,8 @@ func (t *Task) connectInputs() error {
 		t.inputs[in.Input].open++
 	}
 	t.gate = exchange.NewGate(channels)
-	if c := t.checkpoints; c != nil {
-		c.align = control.NewAlignment(control.AlignmentOptions{Channels: len(channels), Mode: c.Mode})
+	if t.checkpoints != nil {
+		t.connectBarriers()
 	}
 	t.looper, _ = t.ops[0].(operator.Looper)
 	return nil
@@ -264,6 +267,9 @@ func (t *Task) open() error {
 	if err := t.restoreChannels(); err != nil {
 		return err
 	}
+	if err := t.restoreInFlight(); err != nil {
+		return err
+	}
 	if t.source != nil && t.d.Latency > 0 {
 		return t.markLatency(0)
 	}
@@ -279,6 +285,7 @@ func (t *Task) markLatency(int64) error {
 
 // close closes what was opened, in the order of the stream.
 func (t *Task) close(err error) error {
+	t.dropRecording()
 	for _, w := range t.writers {
 		w.Close()
 	}

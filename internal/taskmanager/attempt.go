@@ -164,7 +164,7 @@ func (b *builder) build(v *plan.ExecutionVertex, st *plan.Subtask) error {
 		for _, up := range g.Peers {
 			c := b.channel(g.Edge, up, st.Index)
 			c.Consumer = waiter
-			d.Inputs = append(d.Inputs, task.Input{Channel: c, Input: g.Edge.Input, Gate: i, Peer: up, Peers: g.Edge.From.Parallelism})
+			d.Inputs = append(d.Inputs, task.Input{Channel: c, Input: g.Edge.Input, Gate: i, Peer: up, Peers: g.Edge.From.Parallelism, Aligned: aligned(g.Edge)})
 			sub.feed(g.Edge, up, c)
 		}
 	}

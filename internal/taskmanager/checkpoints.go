@@ -22,8 +22,13 @@ import (
 // goroutine and must not wait.
 type Checkpoints struct {
 	Mode control.CheckpointMode
+	// Unaligned lets checkpoints overtake the data in flight once AlignedTimeout has passed.
+	Unaligned      bool
+	AlignedTimeout time.Duration
 	// Incremental lets checkpoints hold what has changed since earlier ones.
 	Incremental bool
+	// InlineBytes is the size up to which pieces of state go into the manifest; see checkpoint.Writer.
+	InlineBytes int
 	// Final says that a last checkpoint follows the end of the input, with which sinks commit.
 	Final bool
 	// Place is where a snapshot that has been triggered is to be written; false if it is over.
@@ -51,6 +56,8 @@ func (b *builder) checkpoints(sub *Subtask) *task.Checkpoints {
 	sub.scribe = s
 	return &task.Checkpoints{
 		Mode: c.Mode, Final: c.Final, Freezing: s.freezing,
+		Unaligned: b.unaligned(), AlignedTimeout: c.AlignedTimeout,
+		Dropped: func(id int64) { s.layers.wrote(s.layers.take(id), "", nil) },
 		Took: func(p *task.Part) {
 			if b.opt.NoGoroutines {
 				s.write(p)
@@ -139,7 +146,10 @@ func (s *scribe) parts(p *task.Part, on *layer, to *written) (err error) {
 		return errors.New("write the snapshot: it was given up")
 	}
 	to.folder = folder
-	w := checkpoint.Writer{FS: f, Folder: folder}
+	if err := p.Seal(); err != nil {
+		return err
+	}
+	w := checkpoint.Writer{FS: f, Folder: folder, InlineBytes: s.c.InlineBytes}
 	for i, state := range p.States {
 		n := s.sub.Vertex.Nodes[i]
 		groups := s.sub.groups[i]
