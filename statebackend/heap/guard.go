@@ -20,10 +20,18 @@ func (g *guard) guarded() bool { return len(g.shadows) > 0 }
 // preserve lets all open snapshots have an entry that is about to be changed. It returns the page to change: the same one,
 // or a copy if a snapshot is being written from it at this moment.
 func (g *guard) preserve(page, pos int, mem unsafe.Pointer, l *ledger) (unsafe.Pointer, error) {
+	if g.preserved(page, pos) {
+		return mem, nil
+	}
 	if err := l.store.failed; err != nil {
 		return mem, err
 	}
 	return g.each(mem, func(sh *shadow, mem unsafe.Pointer) (unsafe.Pointer, error) { return sh.keep(page, pos, mem, l) })
+}
+
+// preserved says whether the only open snapshot has a copy of an entry: then there is nothing to do.
+func (g *guard) preserved(page, pos int) bool {
+	return len(g.shadows) == 1 && g.shadows[0].has(page, pos)
 }
 
 // preserveAll does so for all entries of a page.

@@ -9,6 +9,7 @@ type pageShape struct {
 	bytes  uintptr // of a page
 	bitmap uintptr // where the bitmap of live entries lies; 0: there is none, the first word of an entry tells
 	shift  uint8   // a unit has 1<<shift entries
+	head   uintptr // bytes of a kept table before its units
 }
 
 // unitBytes is about the size of a unit: less would cost more to know of than to copy.
@@ -18,6 +19,9 @@ const unitBytes = 128
 func (s pageShape) withUnits() pageShape {
 	for s.size<<(s.shift+1) <= unitBytes {
 		s.shift++
+	}
+	if s.bitmap != 0 {
+		s.head = uintptr(s.words()) * 8
 	}
 	return s
 }
@@ -35,19 +39,11 @@ func (s *pageShape) unitSize() uintptr { return s.size << s.shift }
 // tell, and for each unit the number of its copy, plus one; 0: it is as it was.
 
 // keptBytes is the size of a kept table.
-func (s *pageShape) keptBytes() uintptr { return s.keptHead() + roundUp(uintptr(s.units())*4) }
-
-// keptHead is the size of what comes before the units.
-func (s *pageShape) keptHead() uintptr {
-	if s.bitmap == 0 {
-		return 0
-	}
-	return uintptr(s.words()) * 8
-}
+func (s *pageShape) keptBytes() uintptr { return s.head + roundUp(uintptr(s.units())*4) }
 
 // copyOf is where a kept table has the number of the copy of a position's unit.
 func (s *pageShape) copyOf(kept unsafe.Pointer, pos int) *uint32 {
-	return (*uint32)(unsafe.Add(kept, s.keptHead()+uintptr(pos>>s.shift)*4))
+	return (*uint32)(unsafe.Add(kept, s.head+uintptr(pos>>s.shift)*4))
 }
 
 // pageView is a page of a snapshot.

@@ -74,13 +74,19 @@ func (sh *shadow) copyAt(n uint32) unsafe.Pointer {
 	return unsafe.Add(sh.copies[n>>sh.chunk], uintptr(n&(1<<sh.chunk-1))*sh.unitSize())
 }
 
+// has says whether the snapshot has a copy of an entry. It is the updater's.
+func (sh *shadow) has(page, pos int) bool {
+	if page >= len(sh.kept) {
+		return false
+	}
+	kept := sh.kept[page]
+	return kept != nil && *sh.copyOf(kept, pos) != 0
+}
+
 // keep lets the snapshot have an entry that the updater is about to change. It returns the page to change: the same one, or
 // a copy if the snapshot is being written from it at this moment.
 func (sh *shadow) keep(page, pos int, mem unsafe.Pointer, l *ledger) (unsafe.Pointer, error) {
-	if page >= len(sh.states) {
-		return mem, nil
-	}
-	if kept := sh.kept[page]; kept != nil && *sh.copyOf(kept, pos) != 0 {
+	if page >= len(sh.states) || sh.has(page, pos) {
 		return mem, nil
 	}
 	st := &sh.states[page]
@@ -111,7 +117,7 @@ func (sh *shadow) copyUnit(page, pos int, mem unsafe.Pointer, l *ledger) error {
 		}
 		kept = memory(sh.keptBytes())
 		if sh.bitmap != 0 {
-			copyWords(kept, unsafe.Add(mem, sh.bitmap), sh.keptHead())
+			copyWords(kept, unsafe.Add(mem, sh.bitmap), sh.head)
 		}
 		sh.kept[page] = kept
 	}

@@ -46,9 +46,12 @@ func (s *slab) at(id uint32) unsafe.Pointer {
 
 // touch must come before a change of a row; its address may be another one afterwards.
 func (s *slab) touch(id uint32) (err error) {
-	if s.guarded() {
-		page := id >> (s.bits & 31)
-		s.pages[page], err = s.preserve(int(page), int(id&(1<<(s.bits&31)-1)), s.pages[page], s.ledger)
+	if !s.guarded() {
+		return nil
+	}
+	page, pos := s.place(id)
+	if !s.preserved(int(page), int(pos)) {
+		s.pages[page], err = s.preserve(int(page), int(pos), s.pages[page], s.ledger)
 	}
 	return err
 }

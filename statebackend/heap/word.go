@@ -147,7 +147,11 @@ func (x *wordIndex) touchAll(hashes []uint64, slots []unsafe.Pointer) error {
 		if e == x.zero {
 			continue
 		}
-		if err := x.touch(x.ids[at], x.posOf(x.dir[at], e)); err != nil {
+		id, pos := x.ids[at], x.posOf(x.dir[at], e)
+		if x.preserved(int(id), int(pos)) {
+			continue
+		}
+		if err := x.touch(id, pos); err != nil {
 			return err
 		}
 		if x.shifts != shifts {
