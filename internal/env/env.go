@@ -173,6 +173,7 @@ type Execution struct {
 	places     *places
 	savepoints string          // where they lie by default
 	over       <-chan struct{} // see Over
+	address    string          // see Address
 }
 
 // Start submits what was built so far and begins an empty graph.
@@ -193,25 +194,37 @@ func (e *Env) Start(ctx context.Context, name string) (*Execution, error) {
 	if err := explain(jg); err != nil {
 		return nil, err
 	}
+	x, err := e.submit(ctx, jg, name)
+	if err != nil {
+		return nil, fmt.Errorf("start job %q: %w", name, err)
+	}
+	e.Settings.Checkpoints.Savepoint = "" // the program's next job is another one
+	return x, nil
+}
+
+// submit hands a job to the managers, once all is there that it needs.
+func (e *Env) submit(ctx context.Context, jg *plan.JobGraph, name string) (x *Execution, err error) {
+	backend, err := e.backend()
+	if err != nil {
+		return nil, err
+	}
+	hold, err := e.openREST()
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil && hold != nil {
+			hold.Release()
+		}
+	}()
 	c := e.Settings.Clock
 	if c == nil {
 		c = clock.NewSystem()
 	}
-	backend, err := e.backend()
-	if err != nil {
-		return nil, fmt.Errorf("start job %q: %w", name, err)
-	}
-	hold, err := e.openREST()
-	if err != nil {
-		return nil, fmt.Errorf("start job %q: %w", name, err)
-	}
 	id := newID()
 	keeping, err := e.keeping(ctx, jg, id, name)
 	if err != nil {
-		if hold != nil {
-			hold.Release()
-		}
-		return nil, fmt.Errorf("start job %q: %w", name, err)
+		return nil, err
 	}
 	keeping.backend = backend
 	job := e.job(jg, name)
@@ -224,13 +237,9 @@ func (e *Env) Start(ctx context.Context, name string) (*Execution, error) {
 	}
 	if err := e.tryState(ctx, job, opt, keeping.opt); err != nil {
 		keeping.release()
-		if hold != nil {
-			hold.Release()
-		}
-		return nil, fmt.Errorf("start job %q: %w", name, err)
+		return nil, err
 	}
-	e.Settings.Checkpoints.Savepoint = "" // the program's next job is another one
-	x := &Execution{
+	x = &Execution{
 		Job: jobmanager.Submit(ctx, id, job, opt, e.restart(), keeping.opt), Name: name, Graph: job.Graph, refusal: keeping.refusal,
 		places: keeping.places, savepoints: e.Settings.Checkpoints.SavepointDir,
 	}
