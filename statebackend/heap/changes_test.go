@@ -233,3 +233,48 @@ func TestChangesThatNobodyReadsCostNothing(t *testing.T) {
 	}
 	c.checkClosed()
 }
+
+// TestChangesThatHaveExpiredAreDeleted writes again what a base has, and lets it expire: no clock, however wrong it is when
+// the changes are merged, finds the value of the base alive.
+func TestChangesThatHaveExpiredAreDeleted(t *testing.T) {
+	k := newKit[int64](t)
+	mk, err := serde.KeyOf[int64]()
+	ok(t, err)
+	ttl := &statebackend.TTL{Millis: 10}
+	value, err := k.store.Table(statebackend.TableSpec{Name: "value", Value: handle[int64](t), TTL: ttl})
+	ok(t, err)
+	maps, err := k.store.Map(statebackend.TableSpec{Name: "map", Value: handle[int64](t), MapKey: mk, TTL: ttl})
+	ok(t, err)
+	write := func(n int64) {
+		for i := range n {
+			k.run(i)
+			ok(t, value.Save(0, unsafe.Pointer(&i)))
+			ok(t, maps.Save(0, unsafe.Pointer(&i), unsafe.Pointer(&i)))
+		}
+	}
+	write(100)
+	f, err := k.store.Freeze(statebackend.Freezing{Base: true})
+	ok(t, err)
+	f.Release()
+	k.now = 5
+	write(7)
+	k.now = 20
+	f, err = k.store.Freeze(changesSince())
+	ok(t, err)
+	for _, table := range f.Tables() {
+		n := 0
+		for r, err := range table.Rows {
+			ok(t, err)
+			n++
+			if !r.Deleted || len(r.Value) > 0 || (r.MapKey == nil) != (table.Name == "value") {
+				t.Errorf("%s: key %x, entry %x: deleted is %v", table.Name, r.Key, r.MapKey, r.Deleted)
+			}
+		}
+		if n != 7 || !table.Changes {
+			t.Errorf("%s: %d rows, changes: %v", table.Name, n, table.Changes)
+		}
+	}
+	f.Release()
+	k.run(0)
+	k.checkClosed()
+}
