@@ -32,6 +32,14 @@ func WithREST(address string, opts ...RESTOption) Option {
 	}
 }
 
+// WebInterfaceURL is where the job is served by REST, "http://127.0.0.1:8081"; "" without WithREST.
+func (j *Job) WebInterfaceURL() string {
+	if address := j.x.Address(); address != "" {
+		return "http://" + address
+	}
+	return ""
+}
+
 // TriggerCheckpoint takes a checkpoint now and gives its number when it is complete. Full says that it holds the whole state,
 // also where checkpoints are incremental. When ctx ends, the call returns and the checkpoint may still be completed.
 func (j *Job) TriggerCheckpoint(ctx context.Context, full bool) (int64, error) {

@@ -161,7 +161,8 @@ func (e *Env) serve(x *Execution, c clock.Clock, k *keeping, hold *rest.Hold) {
 	x.over = x.Done()
 	report := Report{Event: "submitted", ID: x.ID, Name: x.Name}
 	if hold != nil {
-		report.Address = e.server.Address()
+		x.address = e.server.Address()
+		report.Address = x.address
 		hold.Serve(&served{x: x, clock: c, facts: e.facts(x, k)})
 		x.over = hold.Released()
 	}
@@ -188,6 +189,9 @@ func (e *Env) serve(x *Execution, c clock.Clock, k *keeping, hold *rest.Hold) {
 // Over is closed when the job has ended and nobody waits for an answer about it any more: the results of what clients of the
 // REST endpoint have asked for are fetched, or the time for that is over.
 func (x *Execution) Over() <-chan struct{} { return x.over }
+
+// Address is host and port of the REST endpoint that serves the job; "" if none does.
+func (x *Execution) Address() string { return x.address }
 
 // facts is what never changes of a job.
 func (e *Env) facts(x *Execution, k *keeping) *rest.Facts {
