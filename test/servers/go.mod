@@ -7,6 +7,7 @@ replace (
 	github.com/flott-dev/flott/storage/azure => ../../storage/azure
 	github.com/flott-dev/flott/storage/blob => ../../storage/blob
 	github.com/flott-dev/flott/storage/gs => ../../storage/gs
+	github.com/flott-dev/flott/storage/hdfs => ../../storage/hdfs
 	github.com/flott-dev/flott/storage/s3 => ../../storage/s3
 )
 
@@ -16,6 +17,7 @@ require (
 	github.com/flott-dev/flott/storage/azure v0.0.0
 	github.com/flott-dev/flott/storage/blob v0.0.0
 	github.com/flott-dev/flott/storage/gs v0.0.0
+	github.com/flott-dev/flott/storage/hdfs v0.0.0
 	github.com/flott-dev/flott/storage/s3 v0.0.0
 )
 
@@ -56,6 +58,7 @@ require (
 	github.com/aws/smithy-go v1.28.1 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/cncf/xds/go v0.0.0-20260202195803-dba9d589def2 // indirect
+	github.com/colinmarc/hdfs/v2 v2.4.0 // indirect
 	github.com/envoyproxy/go-control-plane/envoy v1.39.0 // indirect
 	github.com/envoyproxy/protoc-gen-validate v1.3.3 // indirect
 	github.com/felixge/httpsnoop v1.1.0 // indirect
@@ -68,6 +71,13 @@ require (
 	github.com/google/wire v0.7.0 // indirect
 	github.com/googleapis/enterprise-certificate-proxy v0.3.21 // indirect
 	github.com/googleapis/gax-go/v2 v2.24.1 // indirect
+	github.com/hashicorp/go-uuid v1.0.3 // indirect
+	github.com/jcmturner/aescts/v2 v2.0.0 // indirect
+	github.com/jcmturner/dnsutils/v2 v2.0.0 // indirect
+	github.com/jcmturner/gofork v1.7.6 // indirect
+	github.com/jcmturner/goidentity/v6 v6.0.1 // indirect
+	github.com/jcmturner/gokrb5/v8 v8.4.4 // indirect
+	github.com/jcmturner/rpc/v2 v2.0.3 // indirect
 	github.com/klauspost/compress v1.20.4 // indirect
 	github.com/kylelemons/godebug v1.1.0 // indirect
 	github.com/pkg/browser v0.0.0-20240102092130-5ac0b6a4141c // indirect

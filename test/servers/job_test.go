@@ -19,6 +19,7 @@ import (
 	"github.com/flott-dev/flott/checkpoint"
 	"github.com/flott-dev/flott/storage/azure"
 	"github.com/flott-dev/flott/storage/gs"
+	"github.com/flott-dev/flott/storage/hdfs"
 	"github.com/flott-dev/flott/storage/s3"
 	"github.com/flott-dev/flott/storage/storagetest"
 	"github.com/flott-dev/flott/stream"
@@ -40,7 +41,7 @@ const (
 type total struct{ Digit, Sum int64 }
 
 func openers() []checkpoint.Opener {
-	return []checkpoint.Opener{s3.Opener{}, gs.Opener{}, azure.Opener{}}
+	return []checkpoint.Opener{s3.Opener{}, gs.Opener{}, azure.Opener{}, hdfs.Opener{}}
 }
 
 // TestStorageProgram is the program of the job; alone it does nothing. It prints its running totals, and stops with a savepoint
@@ -110,7 +111,11 @@ func storageAt(t *testing.T, o checkpoint.Opener, where string) {
 	t.Helper()
 	t.Run("suite", func(t *testing.T) {
 		storagetest.Run(t, func(t *testing.T) (checkpoint.FS, string) {
-			return opened(t, o, below(t, where, t.Name()))
+			f, dir := opened(t, o, below(t, where, t.Name()))
+			if err := f.MkdirAll(dir); err != nil {
+				t.Fatal(err)
+			}
+			return f, dir
 		}, func(t *testing.T) checkpoint.FS {
 			f, _ := opened(t, o, where)
 			return f
