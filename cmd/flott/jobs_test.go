@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -121,7 +122,18 @@ func TestJobsAreControlledFromTheCommandLine(t *testing.T) {
 				}
 				e.Setenv(variable, path)
 			}
-			e.Setenv("TMPDIR", e.WorkDir)
+			tmp := filepath.Join(e.WorkDir, "tmp")
+			if err := os.Mkdir(tmp, 0o777); err != nil {
+				return err
+			}
+			e.Setenv("TMPDIR", tmp)
+			for _, name := range []string{"GOCACHE", "GOPATH", "GOTOOLCHAIN", "GOPROXY"} { // to build programs with
+				value, err := exec.Command("go", "env", name).Output()
+				if err != nil {
+					return err
+				}
+				e.Setenv(name, strings.TrimSpace(string(value)))
+			}
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"job": takeJob, "saved": takeSavepoint, "gone": waitUntilGone, "logged": waitUntilLogged},
