@@ -23,7 +23,7 @@ const urgent = ringLen - 2
 // ringLen is the number of slots of a ring. The way back has room for every frame that there can be: those under way, one
 // that the producer fills and one that the consumer works on. A frame that found no room would be lost, and the writer
 // would reserve memory for another one at each swing of the backpressure.
-const ringLen = 4 * Depth
+const ringLen = 8 * Depth
 
 // ring is a bounded single-producer single-consumer queue of frames. Producer and consumer keep a copy of the other's
 // position and look at the shared one only when the copy says full or empty.
