@@ -68,7 +68,7 @@ func (o Opener) options(u *url.URL) (*hdfs.ClientOptions, error) {
 	}
 	options := hdfs.ClientOptionsFromConf(conf)
 	if options.KerberosClient != nil {
-		return nil, errors.New("Hadoop's configuration demands Kerberos, which is not supported")
+		return nil, errors.New("the configuration of Hadoop demands Kerberos, which is not supported")
 	}
 	switch {
 	case u.Host == "" || conf["dfs.ha.namenodes."+u.Host] != "":
