@@ -137,20 +137,25 @@ func makeFolder(f vfs.FS, dir string) error {
 // the snapshot does not exist, or, if the disk refuses to forget it, may come back after a crash as long as its files are
 // not removed: Remove sees to that.
 func (s *Storage) Complete(m *Manifest) (folder string, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.write(m); err != nil {
+	if err = refuseComplete(s.fs, m.Folder); err == nil {
+		// Others need not wait for a disk that hangs: the files are counted before the manifest names them.
+		s.mu.Lock()
+		s.uses(m.Folder, m.Files())
+		s.mu.Unlock()
+		if err = s.write(m); err != nil {
+			s.mu.Lock()
+			s.uses(m.Folder, nil)
+			s.mu.Unlock()
+		}
+	}
+	if err != nil {
 		return "", fmt.Errorf("complete %v %d in %s: %w", m.Kind, m.ID, m.Folder, err)
 	}
-	s.uses(m.Folder, m.Files())
 	return m.Folder, nil
 }
 
 func (s *Storage) write(m *Manifest) error {
 	b, err := m.Encode()
-	if err == nil {
-		err = refuseComplete(s.fs, m.Folder)
-	}
 	if err != nil {
 		return err
 	}
@@ -165,7 +170,7 @@ func (s *Storage) write(m *Manifest) error {
 		return err
 	}
 	if err := s.fs.SyncDir(m.Folder); err != nil {
-		return errors.Join(err, s.removeManifest(m.Folder))
+		return errors.Join(err, s.dropManifest(m.Folder))
 	}
 	return nil
 }
@@ -276,6 +281,14 @@ func (s *Storage) Remove(folder string, files []string) error {
 
 // removeManifest makes a snapshot one that never was.
 func (s *Storage) removeManifest(folder string) error {
+	if err := s.dropManifest(folder); err != nil {
+		return err
+	}
+	s.uses(folder, nil)
+	return nil
+}
+
+func (s *Storage) dropManifest(folder string) error {
 	for _, name := range []string{ManifestName, ManifestName + temporary} {
 		if err := s.fs.Remove(path.Join(folder, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -284,7 +297,6 @@ func (s *Storage) removeManifest(folder string) error {
 	if err := s.fs.SyncDir(folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	s.uses(folder, nil)
 	return nil
 }
 

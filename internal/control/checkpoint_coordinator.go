@@ -113,7 +113,11 @@ func (c *CheckpointCoordinator) Step(at Instant, e Event) []Action {
 		c.stored(e)
 	case StoreFailed:
 		if p := c.findIn(e.Checkpoint, storing); p != nil {
-			c.abort(p, ReasonFinalizeFailure, e.Err)
+			reason := ReasonFinalizeFailure
+			if e.GivenUp {
+				reason = ReasonJobFailure
+			}
+			c.abort(p, reason, e.Err)
 		}
 	case TaskChanged:
 		c.taskChanged(e)

@@ -82,6 +82,8 @@ type Stored struct {
 type StoreFailed struct {
 	Checkpoint int64
 	Err        error
+	// GivenUp: it was given up for a restart that waited for it, which is no failure that counts.
+	GivenUp bool
 }
 
 // TaskChanged tells a task's new state. States of attempts before the present one are ignored. A task's Acknowledged and

@@ -65,6 +65,8 @@ type Keeper struct {
 	runs    []*attemptRun // by region; nil: its tasks do not run
 	waiting []func(control.Restore)
 	final   int64 // the request for the last checkpoint; 0: none is under way
+	stores  stores
+	left    bool // it was left although something has not ended
 	asked   map[int64]func(control.Ended)
 	number  int64    // of the last request
 	early   []func() // requests that wait for the tasks to run
@@ -118,7 +120,7 @@ func NewKeeper(id string, job *taskmanager.Job, regions []*region, opt Checkpoin
 	if k.machine, err = control.NewCheckpointCoordinator(job.Name, opt.Config, checkpointVertices(job.Graph)); err != nil {
 		return nil, err
 	}
-	if k.storage, err = checkpoint.OpenStorage(opt.FS, opt.Dir); err != nil {
+	if k.storage, err = checkpoint.OpenStorage(fenced{opt.FS, &k.stores}, opt.Dir); err != nil {
 		return nil, err
 	}
 	var completed []*control.CompletedCheckpoint
@@ -140,19 +142,20 @@ func NewKeeper(id string, job *taskmanager.Job, regions []*region, opt Checkpoin
 	return k, nil
 }
 
-// Run works until End has been called and all is done.
+// Run works until End has been called and all is done, or the checkpoint timeout is over since then: storage that hangs is left
+// to itself.
 func (k *Keeper) Run() {
-	for !k.ended || k.busy > 0 {
+	for !k.left && (!k.ended || k.busy > 0) {
 		letters := k.mailbox.Take()
 		for _, letter := range letters {
 			_ = letter() // letters of the keeper do not fail
 		}
 		k.fire()
-		if len(letters) == 0 {
+		if len(letters) == 0 && !k.left {
 			k.waiter.Wait(host.Idle, k.deadline())
 		}
 	}
-	if k.opt.Last == "" {
+	if k.opt.Last == "" && !k.left {
 		_ = k.opt.FS.Remove(k.opt.Dir) // fails, as it should, if a checkpoint is retained in it
 	}
 }
@@ -269,11 +272,16 @@ func (k *Keeper) fire() {
 			return
 		}
 		delete(k.timers, due)
-		if due.Kind == retryKind {
+		switch due.Kind {
+		case retryKind:
 			k.takeFinal()
-			continue
+		case storeKind:
+			k.storeDue(due.Checkpoint)
+		case leaveKind:
+			k.left = k.busy > 0
+		default:
+			k.step(control.TimerFired{Timer: due})
 		}
-		k.step(control.TimerFired{Timer: due})
 	}
 }
 

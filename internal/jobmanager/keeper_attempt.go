@@ -34,6 +34,9 @@ func (k *Keeper) restart(r *region, number int, cause error, answer func(*taskma
 			answer(&taskmanager.Restore{FS: p.fs, Manifest: p.manifest}, nil)
 		})
 		k.step(control.Restarting{Attempt: number, Tasks: tasks, Err: cause})
+		if len(k.waiting) > 0 {
+			k.await()
+		}
 	})
 }
 
@@ -112,6 +115,7 @@ func (k *Keeper) End(end control.JobEnd) {
 		}
 		k.step(control.ShutDown{End: end})
 		k.ended = true
+		k.timers[control.Timer{Kind: leaveKind}] = k.clock.Nanos() + k.opt.Config.Timeout.Nanoseconds()
 	})
 }
 

@@ -85,7 +85,7 @@ func (k *Keeper) begin(a control.Prepare) (p *site, err error) {
 		return p, err
 	}
 	p = &site{fs: k.opt.SavepointFS, folder: path.Join(a.Target, fmt.Sprintf("savepoint-%.6s-%d", k.id, a.Checkpoint))}
-	if p.storage, err = checkpoint.OpenStorage(p.fs, a.Target); err != nil {
+	if p.storage, err = checkpoint.OpenStorage(fenced{p.fs, &k.stores}, a.Target); err != nil {
 		return nil, err
 	}
 	return p, checkpoint.BeginSnapshot(p.fs, p.folder)
@@ -116,6 +116,9 @@ func (k *Keeper) whereToWrite(id int64) (f vfs.FS, folder string, ok bool) {
 // store writes the manifest.
 func (k *Keeper) store(c *control.CompletedCheckpoint) {
 	p := k.site(c.ID)
+	u := &storeUnderWay{id: c.ID, until: k.clock.Nanos() + k.opt.Config.Timeout.Nanoseconds()}
+	k.stores.begin(p.folder, u)
+	k.timers[control.Timer{Kind: storeKind, Checkpoint: c.ID}] = u.until
 	k.work(func() func() {
 		m, err := k.manifest(c, p)
 		if err == nil {
@@ -125,6 +128,8 @@ func (k *Keeper) store(c *control.CompletedCheckpoint) {
 			err = WriteLast(k.opt.FS, k.opt.Last, m.Folder)
 		}
 		return func() {
+			k.stores.end(p.folder, u)
+			delete(k.timers, control.Timer{Kind: storeKind, Checkpoint: c.ID})
 			if err != nil {
 				k.step(control.StoreFailed{Checkpoint: c.ID, Err: err})
 				return

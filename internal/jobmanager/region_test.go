@@ -187,13 +187,13 @@ func TestFailedRegionFailsNoCheckpoint(t *testing.T) {
 			},
 		})
 		p.source("flaky", 2, hooks{
-			open: func(*operator.Runtime) error { flaky.Add(1); return nil },
-			poll: func(rt *operator.Runtime) (operator.Status, error) {
-				if rt.Attempt == 0 && rt.Subtask == 0 && time.Since(start) >= 10*time.Millisecond {
-					return operator.Done, errBoom // after its part
+			open: func(rt *operator.Runtime) error {
+				if flaky.Add(1); rt.Attempt == 0 && rt.Subtask == 0 {
+					rt.Timers.Schedule(start.UnixMilli()+12, func(int64) error { return errBoom }) // after its part
 				}
-				return operator.Nothing, nil
+				return nil
 			},
+			poll: hang,
 			close: func(rt *operator.Runtime) error {
 				if rt.Attempt == 0 && rt.Subtask == 1 { // as a part that is being written is declined when its task is cancelled
 					ref := control.TaskRef{TaskID: control.TaskID{Vertex: 1, Subtask: 1}}

@@ -45,7 +45,8 @@ func (j *Job) endKeeping(status Status) {
 	}[status]
 	j.keeper.End(end)
 	<-j.kept
-	if released := j.keeper.opt.Released; released != nil {
+	// A storage that was left may still write: the folder stays locked as long as this process lives.
+	if released := j.keeper.opt.Released; released != nil && !j.keeper.left {
 		released()
 	}
 }

@@ -245,7 +245,9 @@ func (a *Attempt) start(threads host.Threads, ended func(Ended)) {
 				if !returned {
 					err = s.task.Abandoned()
 				}
-				s.writes.Wait() // what a task tells of its snapshots comes before its end
+				if err == nil {
+					s.writes.Wait() // what a task tells of its snapshots comes before its end
+				} // else nobody listens: a storage that hangs must not keep the region from being restarted
 				ended(Ended{Vertex: s.Vertex.Index, Subtask: s.Index, Err: err})
 			}()
 			err = s.task.Run()
