@@ -204,6 +204,7 @@ func (h *Hold) Release() {
 		ctx, cancel := context.WithTimeout(context.Background(), grace)
 		defer cancel()
 		server := s.http
+		_ = s.listener.Close() // at once, so that who opens the endpoint again finds the port free
 		s.listener, s.http = nil, nil
 		s.mu.Unlock() // requests look at the jobs
 		if err := server.Shutdown(ctx); err != nil {

@@ -196,3 +196,28 @@ func TestPortsAreRead(t *testing.T) {
 		}
 	}
 }
+
+// Jobs that begin while others end are served at the same port.
+func TestPortIsFreeForTheNextJob(t *testing.T) {
+	r := listening(t, atNoTime)
+	first, err := r.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := r.Address()
+	r.opt.Ports = nil // but the one that it has had
+	for range 50 {
+		released := make(chan struct{})
+		go func() {
+			defer close(released)
+			first.Release()
+		}()
+		next, err := r.Open()
+		if err != nil || r.Address() != address {
+			t.Fatalf("served at %s and before at %s, %v", r.Address(), address, err)
+		}
+		<-released
+		first = next
+	}
+	first.Release()
+}
