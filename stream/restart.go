@@ -3,7 +3,6 @@ package stream
 import (
 	"time"
 
-	"github.com/flott-dev/flott/internal/control"
 	"github.com/flott-dev/flott/internal/env"
 )
 
@@ -32,7 +31,7 @@ func FailureRateRestart(maxFailures int, interval, delay time.Duration) RestartS
 // counts with the failure before. The default of jobs that take checkpoints is, as in Flink since 2.0,
 // ExponentialDelayRestart(time.Second, time.Minute, time.Hour, 1.5, stream.RestartJitter(0.1)).
 func ExponentialDelayRestart(initial, longest, reset time.Duration, factor float64, opts ...BackoffOption) RestartStrategy {
-	d := control.ExponentialDelay{Initial: initial, Max: longest, Reset: reset, Factor: factor}
+	d := env.ExponentialBackoff{Initial: initial, Max: longest, Reset: reset, Factor: factor}
 	for _, o := range opts {
 		o(&d)
 	}
@@ -40,18 +39,18 @@ func ExponentialDelayRestart(initial, longest, reset time.Duration, factor float
 }
 
 // BackoffOption is a setting of ExponentialDelayRestart.
-type BackoffOption func(*control.ExponentialDelay)
+type BackoffOption func(*env.ExponentialBackoff)
 
 // RestartJitter makes pauses longer or shorter at random by up to this share of them, from 0 to 1, so that jobs that have
 // failed together don't all come back together; the default is 0.
 func RestartJitter(share float64) BackoffOption {
-	return func(d *control.ExponentialDelay) { d.Jitter = max(0, min(share, 1)) }
+	return func(d *env.ExponentialBackoff) { d.Jitter = max(0, min(share, 1)) }
 }
 
 // RestartAttempts ends the job with the failure after so many restarts that followed one on the other, without a stretch of
 // reset between them; 0, the default, is without end.
 func RestartAttempts(most int) BackoffOption {
-	return func(d *control.ExponentialDelay) { d.Attempts = most }
+	return func(d *env.ExponentialBackoff) { d.Attempts = most }
 }
 
 // SetRestartStrategy sets what follows a failed attempt; the default is ExponentialDelayRestart for jobs

@@ -24,13 +24,16 @@ func FailureRate(most int, interval, delay time.Duration) Restart {
 	return func() control.Restart { return &control.FailureRate{Max: most, Interval: interval, Delay: delay} }
 }
 
+// ExponentialBackoff are the pauses of Backoff.
+type ExponentialBackoff = control.ExponentialDelay
+
 // ExponentialDelay restarts for ever, after longer and longer pauses, which don't vary.
 func ExponentialDelay(initial, longest, reset time.Duration, factor float64) Restart {
-	return Backoff(control.ExponentialDelay{Initial: initial, Max: longest, Reset: reset, Factor: factor})
+	return Backoff(ExponentialBackoff{Initial: initial, Max: longest, Reset: reset, Factor: factor})
 }
 
 // Backoff restarts as d says. If its pauses are to vary and it brings no random numbers it gets some.
-func Backoff(d control.ExponentialDelay) Restart {
+func Backoff(d ExponentialBackoff) Restart {
 	return func() control.Restart {
 		d := d
 		if d.Jitter > 0 && d.Random == nil {
