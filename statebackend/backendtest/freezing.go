@@ -71,7 +71,7 @@ func testChanges[K comparable](t *tester, seed uint64, keys int, key func(n int)
 	}
 	c.run(c.key1(0))
 	c.checkClosed()
-	if c.merges < 15 || c.refills < 2 {
+	if c.merges < 10 || c.refills < 1 { // fewer where changes are whole tables, which take long to read
 		t.Errorf("only %d merges, %d restores", c.merges, c.refills)
 	}
 }

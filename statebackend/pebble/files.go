@@ -19,7 +19,7 @@ import (
 // the state of the moment again: it has the rows that were dirty in the cache then, and those that were written to the tree
 // since, as they were.
 
-// Files implements statebackend.FrozenFiles.
+// Files implements statebackend.FrozenFiles. Who wants them asks for them before Tables.
 func (f *frozen) Files() (*statebackend.FileSet, error) {
 	if f.meta == nil {
 		return nil, errors.New("the state was frozen for rows, not for files")
@@ -28,6 +28,7 @@ func (f *frozen) Files() (*statebackend.FileSet, error) {
 	if err = errors.Join(err, f.tree.broken()); err != nil {
 		return nil, fmt.Errorf("gather the files of state: %w", err)
 	}
+	f.gathered = true
 	return set, nil
 }
 

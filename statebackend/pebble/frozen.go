@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -22,8 +23,9 @@ type frozen struct {
 	open   map[*pebble.Iterator]bool
 	over   bool
 	// Of snapshots of files.
-	meta   *meta
-	folder string // of the checkpoint
+	meta     *meta
+	folder   string // of the checkpoint
+	gathered bool
 }
 
 // Freeze implements statebackend.Store. It writes and copies no rows.
@@ -58,14 +60,10 @@ func (s *store) Freeze(how statebackend.Freezing) (statebackend.Frozen, error) {
 	return f, nil
 }
 
-// base makes it a snapshot of files: nothing is to be put on top of them.
+// base makes it a snapshot that may be asked for files.
 func (f *frozen) base(s *store) {
 	f.view.tracing = true
 	f.meta = &meta{}
-	for i := range f.tables {
-		f.tables[i].Changes = true
-		f.tables[i].Rows = func(func(*statebackend.Row, error) bool) {}
-	}
 	for _, t := range s.tables {
 		f.meta.tables = append(f.meta.tables, t.told())
 	}
@@ -90,8 +88,19 @@ func infoOf(key *serde.Key, spec *statebackend.TableSpec) statebackend.TableInfo
 	return info
 }
 
-// Tables implements statebackend.Frozen.
-func (f *frozen) Tables() []statebackend.FrozenTable { return f.tables }
+// Tables implements statebackend.Frozen. Once files were gathered, nothing is to be put on top of them; before, and without
+// files, tables are whole.
+func (f *frozen) Tables() []statebackend.FrozenTable {
+	if !f.gathered {
+		return f.tables
+	}
+	changes := slices.Clone(f.tables)
+	for i := range changes {
+		changes[i].Changes = true
+		changes[i].Rows = func(func(*statebackend.Row, error) bool) {}
+	}
+	return changes
+}
 
 // Release implements statebackend.Frozen. It has no way to say that a folder could not be removed.
 func (f *frozen) Release() {

@@ -144,7 +144,7 @@ func (t *tree) number() int64 { return t.numbers.Add(1) }
 func (t *tree) open() (err error) {
 	o := &pebble.Options{
 		FS: t.fs, Cache: t.cached, MemTableSize: memTable, MemTableStopWritesThreshold: 4, DisableWAL: true, MaxOpenFiles: 256,
-		L0CompactionThreshold: 4, MaxManifestFileSize: manifestBytes,
+		L0CompactionThreshold: 4, MaxManifestFileSize: manifestBytes, LBaseMaxBytes: 256 << 20,
 		FormatMajorVersion: pebble.FormatNewest, Logger: silent{},
 	}
 	for i := range o.Levels {
