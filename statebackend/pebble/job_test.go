@@ -56,11 +56,17 @@ func checkCounts(t *testing.T, dir string, n int64) {
 }
 
 func TestRestartsGoOnFromCheckpointsOfStateOnDisk(t *testing.T) {
+	t.Run("of rows", func(t *testing.T) { testRestarts(t, false) })
+	t.Run("of files", func(t *testing.T) { testRestarts(t, true) })
+}
+
+func testRestarts(t *testing.T, incremental bool) {
 	dir, folder := t.TempDir(), t.TempDir()
 	const n = 6000
 	var failed atomic.Int64
 	env := stream.NewEnv(stream.WithBackends(pebble.Backend{Folder: folder, CacheBytes: 1})).SetParallelism(2).
-		EnableCheckpointing(20 * time.Millisecond).SetRestartStrategy(stream.FixedDelayRestart(5, time.Millisecond))
+		EnableCheckpointing(20*time.Millisecond, stream.IncrementalCheckpoints(incremental)).
+		SetRestartStrategy(stream.FixedDelayRestart(5, time.Millisecond))
 	count(env, dir, n, func(x int64) error {
 		if x%1000 == 999 && failed.Add(1) <= 3 {
 			return fmt.Errorf("%d is a bad number", x)
