@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/flott-dev/flott/checkpoint"
@@ -44,7 +45,7 @@ func (h *hanging) Rename(from, to string) error {
 type bulky struct{ *unit }
 
 func (b *bulky) Snapshot(s *operator.Snapshot) error {
-	s.Lists = append(s.Lists, checkpoint.List{Name: "bulk", Items: [][]byte{make([]byte, 1<<20)}})
+	s.Lists = append(s.Lists, checkpoint.List{Name: "bulk", Items: [][]byte{make([]byte, 100<<10)}})
 	return nil
 }
 
@@ -106,6 +107,7 @@ func TestRestartDoesNotWaitForAStorageThatHangs(t *testing.T) {
 				return
 			}
 			time.Sleep(c.begins + time.Second)
+			synctest.Wait()
 			if len(begins) != 2 || begins[1] < c.begins || begins[1] > c.begins+10*time.Millisecond || len(restored) != 1 || restored[0] != c.restored {
 				t.Errorf("began at %v, want %v; restored %v, want %d; %s, %v", begins, c.begins, restored, c.restored, j.Status(), j.Record().Failures)
 			}
