@@ -76,8 +76,8 @@ func ExternalizedCheckpoints(c ExternalizedCheckpointCleanup) CheckpointOption {
 
 // EnableCheckpointing takes a checkpoint of the job's state every interval, at least 10 ms. After a failure the restart
 // strategy goes on from the last complete one: state and source positions are what they were then. Sinks with two-phase
-// commit commit with checkpoints; the end of a bounded input takes one more. A job with an iteration can't take
-// checkpoints, which Execute says.
+// commit commit with checkpoints; the end of a bounded input takes one more. What is in
+// an iteration is part of them.
 func (e *Env) EnableCheckpointing(interval time.Duration, opts ...CheckpointOption) *Env {
 	c := &e.e.Settings.Checkpoints
 	c.Enabled, c.Interval = true, interval

@@ -135,16 +135,6 @@ func TestRetainedCheckpointStartsAnotherJob(t *testing.T) {
 	})
 }
 
-func TestIterationTakesNoCheckpoints(t *testing.T) {
-	env := stream.NewEnv().EnableCheckpointing(time.Second)
-	it := stream.Iterate(env.FromElements(1))
-	it.CloseWith(it.Filter(func(int) bool { return false }))
-	_, err := env.Execute(t.Context(), "loop")
-	if err == nil || !strings.Contains(err.Error(), "iteration") {
-		t.Errorf("got %v", err)
-	}
-}
-
 func TestBadCheckpointSettingsAreMistakes(t *testing.T) {
 	env := stream.NewEnv().SetParallelism(1).SetCheckpointStorage("")
 	env.FromElements(1).Print()

@@ -223,12 +223,6 @@ func slashed(dir string) (string, error) {
 
 // refuse names an operator whose state can't be in a snapshot.
 func refuse(jg *plan.JobGraph) error {
-	for _, edge := range jg.Edges {
-		if edge.Feedback {
-			n := edge.To.Nodes[edge.Consumer].Node
-			return fmt.Errorf("operator %q is the head of an iteration: elements in the loop are not part of snapshots, so that the job can take no checkpoints or savepoints; leave checkpointing off, or take the loop out", n.Title())
-		}
-	}
 	for _, v := range jg.Vertices {
 		for _, n := range v.Nodes {
 			if !n.Node.Stateful && !n.Node.Keyed() {

@@ -24,6 +24,9 @@ func checkpointVertices(g *plan.ExecutionGraph) []control.CheckpointVertex {
 			c.Roles |= control.Triggered
 		}
 		for gate, e := range v.Inputs {
+			if e.Feedback {
+				continue // no barrier comes on it
+			}
 			in := control.CheckpointInput{From: e.From.Index}
 			for _, s := range v.Subtasks {
 				in.Peers = append(in.Peers, s.Inputs[gate].Peers)

@@ -30,6 +30,8 @@ type Snapshot struct {
 	ID int64
 	// Savepoint says that the snapshot is a user's.
 	Savepoint bool
+	// Stops says that nothing is to be emitted any more unless the snapshot is given up.
+	Stops bool
 	// Groups is the number of key groups.
 	Groups int
 	// Freezing is how stores are frozen: whole, or what has changed since the last one.
@@ -41,6 +43,10 @@ type Snapshot struct {
 	Tables []statebackend.FrozenTable
 	// Lists are state of the operator.
 	Lists []checkpoint.List
+	// Held is set by an operator that adds a list later, on the subtask's goroutine, and calls Complete then. Until it has, or
+	// the checkpoint is given up, the snapshot goes nowhere.
+	Held     bool
+	Complete func()
 }
 
 // Freeze adds the tables of a store.

@@ -54,6 +54,7 @@ type barriers struct {
 	Checkpoints
 	align control.Alignment // nil for sources
 	sight overtaking
+	held  []*heldPart
 	took  int64 // the last snapshot that was taken
 	ended bool  // End has been sent: no mark may follow
 	final int64 // the first snapshot after the end of the input; 0: none yet
@@ -108,6 +109,7 @@ func (t *Task) Aborted(id int64, reason control.FailureReason) func() error {
 		if c.halt == id {
 			c.halt = 0
 		}
+		t.dropHeld(id)
 		if c.align != nil {
 			for _, a := range c.align.Abort(id, reason, t.d.Clock.Nanos()) {
 				if err := t.abandon(a.Barrier.ID); err != nil {
@@ -197,6 +199,7 @@ func (t *Task) abandon(id int64) error {
 	t.gate.Unblock()
 	t.checkpoints.sight.deadline = control.NoDeadline
 	t.dropRecording()
+	t.dropHeld(id)
 	if t.checkpoints.ended {
 		return nil
 	}
@@ -223,7 +226,7 @@ func (t *Task) snapshot(a control.BarrierAction) error {
 		freezing = c.Freezing(a.Barrier)
 	}
 	for i := range t.ops {
-		s := &operator.Snapshot{ID: id, Savepoint: a.Barrier.Kind != control.Checkpoint, Groups: t.d.Vertex.Nodes[i].MaxParallelism, Freezing: freezing}
+		s := &operator.Snapshot{ID: id, Savepoint: a.Barrier.Kind != control.Checkpoint, Stops: a.Barrier.Kind.Stops(), Groups: t.d.Vertex.Nodes[i].MaxParallelism, Freezing: freezing}
 		p.States = append(p.States, s)
 		if err := t.snapshotOne(i, s); err != nil {
 			p.Release()
@@ -241,7 +244,9 @@ func (t *Task) snapshot(a control.BarrierAction) error {
 		c.sight.recording.part = p
 		return nil
 	}
-	c.Took(p)
+	if !t.hold(p) {
+		c.Took(p)
+	}
 	return nil
 }
 

@@ -46,7 +46,7 @@ func (t *Task) commits() bool {
 // or given up. Nothing happens meanwhile: it would be neither in the savepoint nor after it.
 func (t *Task) halted() (over bool, err error) {
 	c := t.checkpoints
-	if c == nil || c.halt == 0 {
+	if c == nil || c.halt == 0 || len(c.held) > 0 { // what is to be added to the snapshot comes by the loop
 		return false, nil
 	}
 	if err := t.flush(); err != nil {

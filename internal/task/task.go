@@ -286,6 +286,7 @@ func (t *Task) markLatency(int64) error {
 // close closes what was opened, in the order of the stream.
 func (t *Task) close(err error) error {
 	t.dropRecording()
+	t.dropHeld(allHeld)
 	for _, w := range t.writers {
 		w.Close()
 	}

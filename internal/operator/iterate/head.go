@@ -26,6 +26,11 @@ type head struct {
 	bytes []byte
 	times []int64
 
+	barrier int64          // the last one, before its snapshot
+	halted  int64          // the savepoint that stops the job; 0: none
+	logs    []*log         // of snapshots whose barriers are in the loop
+	replay  []*frame.Frame // of the snapshot that the job goes on from
+
 	fed    int64 // elements fed back so far
 	atSend int64 // fed when the last probe was sent
 
@@ -81,7 +86,7 @@ func (h *head) Open(rt *operator.Runtime) error {
 	h.col = frame.NewColumn(h.typ, h.typ.FrameLen(frame.Bytes))
 	h.lane = h.loop.enter(rt, h.typ)
 	h.lane.listen(rt.Waiter)
-	return nil
+	return h.restore()
 }
 
 // Close implements operator.Operator.
@@ -109,6 +114,8 @@ func (h *head) Push(r *frame.Run) error { return h.Out.Push(r) }
 // is empty.
 func (h *head) Mark(m frame.Mark) error {
 	switch m.Kind {
+	case frame.Barrier:
+		h.barrier = m.Value
 	case frame.Watermark:
 		if m.Value == frame.MaxWatermark {
 			h.sawMax = true
@@ -180,8 +187,12 @@ func (h *head) Work() (operator.Status, error) {
 	switch {
 	case h.phase == over:
 		return operator.Done, nil
+	case h.halted != 0:
+		return h.gather()
 	case h.run.N > 0: // counted as fed back, so it goes before a probe
 		return operator.More, h.emit()
+	case len(h.replay) > 0:
+		return operator.More, h.again()
 	case len(h.free) > 0:
 		token := h.free[0]
 		h.free = h.free[1:]
@@ -196,6 +207,9 @@ func (h *head) Work() (operator.Status, error) {
 	switch {
 	case !ok:
 		return operator.Nothing, nil
+	case it.barrier != 0:
+		h.closeLog(it.barrier)
+		return operator.More, nil
 	case it.frame == nil && it.seg == nil:
 		h.returned(it.probe)
 		return operator.More, nil
@@ -261,6 +275,14 @@ func (h *head) begin(it item) error {
 		}
 		n = it.n
 	}
+	if err := h.log(&h.run); err != nil {
+		return err
+	}
+	return h.beginRun(n)
+}
+
+// beginRun begins to emit the run at hand.
+func (h *head) beginRun(n int) error {
 	h.fed += int64(n)
 	h.quiet = h.RT.Now
 	if h.silent {
@@ -284,6 +306,9 @@ func (h *head) emit() error {
 	it := h.now
 	h.now, h.run = item{}, frame.Run{}
 	h.col.Reset()
+	if it.frame == nil && it.seg == nil {
+		return nil // of a snapshot
+	}
 	return h.lane.done(&it)
 }
 

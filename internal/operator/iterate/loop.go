@@ -111,6 +111,16 @@ func (n *lane) mark(probe int64) {
 	}
 }
 
+// barrier feeds a barrier back.
+func (n *lane) barrier(value int64) {
+	n.guard.Enter()
+	defer n.guard.Leave()
+	if !n.ended {
+		n.spool.append(item{barrier: value})
+		n.wake()
+	}
+}
+
 func (n *lane) wake() {
 	if n.waiter != nil {
 		n.waiter.Wake()

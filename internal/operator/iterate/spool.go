@@ -51,6 +51,8 @@ type item struct {
 	len   int
 	n     int // elements in the segment
 	probe int64
+	// barrier is the value of a barrier that has come back; 0: none.
+	barrier int64
 }
 
 // segment is a spill file.

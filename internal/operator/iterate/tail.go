@@ -56,6 +56,8 @@ func (t *tail) Mark(m frame.Mark) error {
 	switch {
 	case m.Kind == frame.Probe && t.loop.own(m):
 		t.lane.mark(m.Value)
+	case m.Kind == frame.Barrier:
+		t.lane.barrier(m.Value)
 	case m.Kind == frame.End:
 		drop(t.RT, t.lost)
 	}
