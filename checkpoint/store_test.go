@@ -215,3 +215,23 @@ func TestIncrementalCheckpointsOfAStoreAreRestored(t *testing.T) {
 		t.Errorf("at most %d layers: the test tests little", layered)
 	}
 }
+
+// TestHeapStoresRefuseFilesOfOtherBackends begins with state that they could not see.
+func TestHeapStoresRefuseFilesOfOtherBackends(t *testing.T) {
+	m, err := checkpoint.Load(nil, "testdata/v2/chk-9")
+	if err != nil {
+		t.Fatal(err)
+	}
+	restored, _, err := m.Restore(nil, "counts", 0, 2, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := serde.KeyOf[string]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = (heap.Backend{}).Open(statebackend.Options{Key: key, MaxParallelism: 4, LastGroup: 1, Operator: "Counts", Restored: restored})
+	if err == nil || !strings.Contains(err.Error(), `files of the format "lines/1"`) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -34,6 +34,12 @@ func (Backend) Open(o statebackend.Options) (statebackend.Store, error) {
 	if o.Key == nil {
 		return nil, errors.New("open heap state: no key type")
 	}
+	if r, ok := o.Restored.(statebackend.RestoredFiles); ok {
+		if files := r.Files(); len(files) > 0 {
+			return nil, fmt.Errorf("open heap state of %s: the checkpoint has it in files of the format %q, of another state backend: "+
+				"restore with that one, or from a savepoint", o.Operator, files[0].Format)
+		}
+	}
 	return &store{Options: o, names: map[string]any{}}, nil
 }
 
