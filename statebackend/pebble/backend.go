@@ -1,8 +1,9 @@
 // Package pebble is the state backend that keeps state on disk: a Pebble store (a log-structured merge tree) behind a
-// write-back cache of a bounded size. Entries that are used live in the cache, as rows of bytes; a row that was changed is
+// write-back cache of a bounded size. Rows that are used live in the cache, without pointers; a row that was changed is
 // written when it is evicted, sorted with others into one batch. The tree is scratch memory of one subtask: it has no
-// write-ahead log, lies in a folder of its own and is removed when the store is closed. What survives are snapshots, whose
-// rows are read from a Pebble snapshot, key group by key group, which is the order of the tree's keys.
+// write-ahead log, syncs nothing, lies in a folder of its own and is removed when the store is closed. What survives are
+// snapshots. They write nothing at the barrier: they take hold of the cache's segments and of a Pebble snapshot, and are read
+// as rows, key group by key group, or as Pebble's own files with the cache's rows on top (docs/formats/pebble-files.md).
 //
 // It never sees user types other than by layout (package serde) and reads no clock but Options.Now. Pebble compacts in
 // goroutines of its own. Programs link it by giving a Backend to the environment; keyed operators and package state call

@@ -30,6 +30,8 @@ const (
 	mostTree  = 2*memTable + leastTree
 	// tableBytes is so small that filters and indexes of files, each of which is one block, fit into small caches of blocks.
 	tableBytes = 2 << 20
+	// baseBytes is the size up to which a tree has one level below level 0, so that a read looks into few files.
+	baseBytes = 256 << 20
 	// batchBytes is about how much is written at once.
 	batchBytes = 2 << 20
 	// manifestBytes bounds the list of changes to the list of files, which is part of each snapshot.
@@ -144,7 +146,7 @@ func (t *tree) number() int64 { return t.numbers.Add(1) }
 func (t *tree) open() (err error) {
 	o := &pebble.Options{
 		FS: t.fs, Cache: t.cached, MemTableSize: memTable, MemTableStopWritesThreshold: 4, DisableWAL: true, MaxOpenFiles: 256,
-		L0CompactionThreshold: 4, MaxManifestFileSize: manifestBytes, LBaseMaxBytes: 256 << 20,
+		L0CompactionThreshold: 4, MaxManifestFileSize: manifestBytes, LBaseMaxBytes: baseBytes,
 		FormatMajorVersion: pebble.FormatNewest, Logger: silent{},
 	}
 	for i := range o.Levels {
