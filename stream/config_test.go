@@ -101,8 +101,7 @@ func (discard) Write(p []byte) (int, error) { return len(p), nil }
 func TestSnapshotsInMemoryAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		run := func(opts ...stream.Option) error {
-			env := stream.NewEnv(opts...).SetParallelism(1).EnableCheckpointing(20 * time.Millisecond).
-				SetRestartStrategy(stream.NoRestart())
+			env := stream.NewEnv(opts...).SetParallelism(1).EnableCheckpointing(20 * time.Millisecond)
 			largeState(env, 6<<20)
 			_, err := env.Execute(t.Context(), "large")
 			return err

@@ -159,10 +159,16 @@ func (f *Failover) works() bool {
 // one fails instead, all begin again from the savepoint, since a job is never half stopped.
 func (f *Failover) Stopped() { f.stopped = true }
 
-// decide asks the strategy, and ends the job if it has had enough.
+// permanent says whether a failure is one that every attempt would meet again: an error with a method Permanent says so.
+func permanent(err error) bool {
+	var p interface{ Permanent() bool }
+	return errors.As(err, &p) && p.Permanent()
+}
+
+// decide asks the strategy, and ends the job if it has had enough, or if no attempt can do better.
 func (f *Failover) decide(now int64, err error) (due int64, again bool) {
 	again, delay := f.restart.Failed(now)
-	if !again {
+	if !again || permanent(err) {
 		f.failed = true
 		f.end(err)
 		return 0, false

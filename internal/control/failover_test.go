@@ -328,3 +328,25 @@ func TestFailoverNeverRunsTwoAttemptsOfARegion(t *testing.T) {
 		}
 	}
 }
+
+// hopeless is a failure that no attempt can do better about.
+type hopeless struct{}
+
+func (hopeless) Error() string   { return "too large" }
+func (hopeless) Permanent() bool { return true }
+
+func TestPermanentFailuresEndTheJob(t *testing.T) {
+	r := newFailoverRig(&FixedDelay{Attempts: 5}, 1)
+	r.Start()
+	r.Deployed(0, 0)
+	actions := r.Failed(0, 0, 0, fmt.Errorf("checkpoint 1: %w", hopeless{}))
+	if got := written(actions); strings.Contains(got, "start") {
+		t.Errorf("actions %s: it is tried again", got)
+	}
+	if due := written(r.Over(0, 0, 0, nil, false)); strings.Contains(due, "start") {
+		t.Errorf("actions %s after the end of the attempt", due)
+	}
+	if got := written(r.Due(1 << 40)); got != "" {
+		t.Errorf("actions %s later", got)
+	}
+}

@@ -67,6 +67,9 @@ func (e *StateTooLargeError) Error() string {
 	return fmt.Sprintf("its state has %d bytes or more, and snapshots in memory take %d of each subtask: keep them in files (SetCheckpointStorage, or execution.checkpointing.dir), or raise the limit (WithMemoryStorageLimit, or state.memory-storage.limit)", e.Bytes, e.Limit)
 }
 
+// Permanent says that no restart helps: state does not become smaller by it.
+func (*StateTooLargeError) Permanent() bool { return true }
+
 // owner is whose state a file holds; "": nobody's.
 func owner(name string) string {
 	i := strings.LastIndexByte(name, '-')
