@@ -89,7 +89,9 @@ func (t *Task) recordBehind() {
 // record keeps a copy of the elements from position from on, with the marks that belong to the stream's time.
 func (t *Task) record(channel int, r *frame.Run, from int, marks []frame.Mark) {
 	f := frame.New(r.Type, max(1, r.N-from))
-	f.Append(r, from, r.N)
+	if from < r.N {
+		f.Append(r, from, r.N)
+	}
 	for _, m := range marks {
 		switch m.Kind {
 		case frame.Watermark, frame.Idle, frame.Active:
