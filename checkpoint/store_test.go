@@ -175,7 +175,7 @@ func TestIncrementalCheckpointsOfAStoreAreRestored(t *testing.T) {
 			w := &checkpoint.Writer{FS: mem, Folder: at, InlineBytes: rnd.IntN(2000), ChunkBytes: 500}
 			var now []*checkpoint.Part
 			for i, sub := range live.subs {
-				frozen, err := sub.store.Freeze(statebackend.Freezing{Base: true, Changes: parts != nil})
+				frozen, err := sub.store.Freeze(statebackend.Freezing{Anchor: true, Changes: parts != nil})
 				if err != nil {
 					t.Fatal(err)
 				}

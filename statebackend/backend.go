@@ -74,7 +74,7 @@ type Store interface {
 	// Freeze takes hold of what all tables hold now, in microseconds: while the snapshot is open, what changes is copied
 	// first, and the copies draw on the budget. It also has the tables of Options.Restored that nobody opened, if they are
 	// of a store's kinds (value, list, map): they are kept and go from snapshot to snapshot. All addresses and lookaheads
-	// end. Several snapshots may be open; each must be released, also if the store is closed before. A Freeze without Base,
+	// end. Several snapshots may be open; each must be released, also if the store is closed before. A Freeze without Anchor,
 	// of a savepoint for example, changes nothing for those with it.
 	Freeze(how Freezing) (Frozen, error)
 	// MemoryBytes is the memory that the store holds, as it was reserved from the budget; copies for open snapshots are

@@ -109,15 +109,15 @@ type Frozen interface {
 
 // Freezing says how a store is to be frozen. The zero value: all of it, for a snapshot on which no other will build.
 type Freezing struct {
-	// Base says that a later Freeze may ask for the changes since this one.
-	Base bool
-	// Changes asks for what has changed since the last Freeze with Base, and no more. It is a wish: a table that can't tell,
-	// or would have to give more than all of itself, is frozen whole (FrozenTable.Changes). Only after a Freeze with Base.
+	// Anchor says that a later Freeze may ask for the changes since this one.
+	Anchor bool
+	// Changes asks for what has changed since the last Freeze with Anchor, and no more. It is a wish: a table that can't tell,
+	// or would have to give more than all of itself, is frozen whole (FrozenTable.Changes). Only after a Freeze with Anchor.
 	Changes bool
 }
 
 // FrozenFiles is a Frozen of a backend that keeps its state in files of its own and can hand them over in the place of rows.
-// It is asked for them if the snapshot was frozen with Base; Tables are then the changes to be applied to the files.
+// It is asked for them if the snapshot was frozen with Anchor; Tables are then the changes to be applied to the files.
 type FrozenFiles interface {
 	Frozen
 	// Files are the files, which stay as they are until Release.

@@ -70,7 +70,7 @@ func inFiles(t *testing.T, from, to string) {
 		t.Fatal(err)
 	}
 	defer func() { _ = store.Close() }()
-	frozen, err := store.Freeze(statebackend.Freezing{Base: true})
+	frozen, err := store.Freeze(statebackend.Freezing{Anchor: true})
 	if err != nil {
 		t.Fatal(err)
 	}

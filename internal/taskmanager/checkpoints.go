@@ -186,7 +186,7 @@ func (s *scribe) discard(f vfs.FS, handles []control.Handle) {
 func stateOf(s *operator.Snapshot) (*checkpoint.State, error) {
 	state := &checkpoint.State{Lists: s.Lists}
 	for _, store := range s.Stores {
-		if f, ok := store.(statebackend.FrozenFiles); ok && s.Freezing.Base {
+		if f, ok := store.(statebackend.FrozenFiles); ok && s.Freezing.Anchor {
 			files, err := f.Files()
 			if err != nil {
 				return nil, fmt.Errorf("gather the files of the state backend: %w", err)

@@ -55,7 +55,7 @@ func (l *layers) freeze(id int64, whole bool) statebackend.Freezing {
 		l.open = map[int64]*layer{}
 	}
 	l.tip, l.open[id] = next, next
-	return statebackend.Freezing{Base: true, Changes: next.on != nil}
+	return statebackend.Freezing{Anchor: true, Changes: next.on != nil}
 }
 
 // full reports whether enough layers lie one on the other. One that is being written counts as the one below it.

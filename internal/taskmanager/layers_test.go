@@ -30,7 +30,7 @@ type chain struct {
 // take freezes snapshot id and says whether it is changes.
 func (c *chain) freeze(id int64, full bool) bool {
 	f := c.layers.freeze(id, full)
-	if !f.Base {
+	if !f.Anchor {
 		c.Fatalf("snapshot %d is none that others can build upon", id)
 	}
 	return f.Changes
@@ -171,7 +171,7 @@ func (fileStore) Files() (*statebackend.FileSet, error) {
 func TestFilesOfABackendAreForCheckpointsThatOthersBuildUpon(t *testing.T) {
 	for _, base := range []bool{false, true} {
 		s := &operator.Snapshot{Stores: []statebackend.Frozen{fileStore{}}}
-		s.Freezing.Base = base
+		s.Freezing.Anchor = base
 		state, err := stateOf(s)
 		if err != nil || (len(state.Files) == 1) != base {
 			t.Errorf("base %v: files %v, %v", base, state.Files, err)

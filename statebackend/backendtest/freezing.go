@@ -37,7 +37,7 @@ func changesMakeTheWhole(t *tester) {
 type chained[K comparable] struct {
 	*driver[K]
 	open    []*link
-	base    *link // the last one with Base; nil if it was given up
+	base    *link // the last one with Anchor; nil if it was given up
 	known   []*link
 	merges  int
 	refills int
@@ -78,10 +78,10 @@ func testChanges[K comparable](t *tester, seed uint64, keys int, key func(n int)
 
 // freezeNext freezes in one of the ways there are.
 func (c *chained[K]) freezeNext() {
-	how := statebackend.Freezing{Base: true}
+	how := statebackend.Freezing{Anchor: true}
 	switch n := c.r.IntN(8); {
 	case n == 0:
-		how.Base = false
+		how.Anchor = false
 	case n == 1 && c.base != nil: // changes on which nothing builds
 		how = statebackend.Freezing{Changes: true}
 	case n > 2 && c.base != nil:
@@ -93,7 +93,7 @@ func (c *chained[K]) freezeNext() {
 	if how.Changes {
 		l.from = c.base
 	}
-	if how.Base {
+	if how.Anchor {
 		c.base = l
 	}
 	c.open, c.known = append(c.open, l), append(c.known, l)
@@ -202,7 +202,7 @@ func changesTellWhatIsGone(t *tester) {
 		k.run(keys...)
 		return h, changes
 	}
-	h, changes := freezeAs(statebackend.Freezing{Base: true})
+	h, changes := freezeAs(statebackend.Freezing{Anchor: true})
 	chain := (*merged)(nil).after(t, h, changes)
 	for _, c := range []struct {
 		what   string
@@ -224,7 +224,7 @@ func changesTellWhatIsGone(t *tester) {
 		c.change()
 		freezeAs(statebackend.Freezing{})
 		peek, peekChanges := freezeAs(statebackend.Freezing{Changes: true})
-		h, changes := freezeAs(statebackend.Freezing{Base: true, Changes: true})
+		h, changes := freezeAs(statebackend.Freezing{Anchor: true, Changes: true})
 		want := freeze(t, k.store)
 		peeked := chain.after(t, peek, peekChanges).held()
 		chain = chain.after(t, h, changes)
@@ -260,7 +260,7 @@ func changesOfUnopenedTables(t *tester) {
 	ok(t, err)
 	var chain *merged
 	for i := range int64(3) {
-		f, err := k.store.Freeze(statebackend.Freezing{Base: true, Changes: i > 0})
+		f, err := k.store.Freeze(statebackend.Freezing{Anchor: true, Changes: i > 0})
 		ok(t, err)
 		h, changes := readChanges(t, f)
 		chain = chain.after(t, h, changes)

@@ -2,7 +2,7 @@ package heap
 
 import "github.com/flott-dev/flott/statebackend"
 
-// base is what a table knows of its changes since the last snapshot with Freezing.Base: which entries of its pages have
+// base is what a table knows of its changes since the last snapshot with Freezing.Anchor: which entries of its pages have
 // changed and what was removed. A table of a job that takes no such snapshots knows nothing and pays nothing.
 //
 // What has expired is noted as any other removal when it is swept. What has expired and is not swept yet is left to the time
@@ -36,9 +36,9 @@ func (t tracked) changed() int {
 func (b *base) take(f *frozen, how statebackend.Freezing, l *ledger, n, size int, info *statebackend.TableInfo, pages ...tracked) *changes {
 	var out *changes
 	if how.Changes && b.knows(pages) && 8*(n+b.gone.n) < 7*size {
-		out = b.handOver(f, info, !how.Base, pages)
+		out = b.handOver(f, info, !how.Anchor, pages)
 	}
-	if how.Base {
+	if how.Anchor {
 		b.end(pages)
 		b.begin(l, pages)
 	}

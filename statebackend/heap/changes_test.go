@@ -32,7 +32,7 @@ func newChangesKit[K comparable](t *testing.T, n int, key func(int) K) *changesK
 		c.keys = append(c.keys, key(i))
 	}
 	c.write(c.keys, 1)
-	c.freeze(statebackend.Freezing{Base: true})
+	c.freeze(statebackend.Freezing{Anchor: true})
 	return c
 }
 
@@ -76,7 +76,7 @@ func (c *changesKit[K]) check(how statebackend.Freezing, changes bool, want int)
 	}
 }
 
-func changesSince() statebackend.Freezing { return statebackend.Freezing{Base: true, Changes: true} }
+func changesSince() statebackend.Freezing { return statebackend.Freezing{Anchor: true, Changes: true} }
 
 func TestChangesAreNoMoreThanHasChanged(t *testing.T) {
 	t.Run("words", func(t *testing.T) { testChanges(t, func(n int) int64 { return int64(n) }) })
@@ -253,7 +253,7 @@ func TestChangesThatHaveExpiredAreDeleted(t *testing.T) {
 		}
 	}
 	write(100)
-	f, err := k.store.Freeze(statebackend.Freezing{Base: true})
+	f, err := k.store.Freeze(statebackend.Freezing{Anchor: true})
 	ok(t, err)
 	f.Release()
 	k.now = 5

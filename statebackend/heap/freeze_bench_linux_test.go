@@ -80,7 +80,7 @@ const benchAccounts = 1_000_000
 // BenchmarkFreezePause measures runs of updates right after a barrier, while nobody reads the snapshot and when it is read:
 // the longest, the ones in a hundred and in two, and how much was kept.
 func BenchmarkFreezePause(b *testing.B) {
-	for name, how := range map[string]statebackend.Freezing{"whole": {}, "changes": {Base: true, Changes: true}} {
+	for name, how := range map[string]statebackend.Freezing{"whole": {}, "changes": {Anchor: true, Changes: true}} {
 		for _, read := range []bool{false, true} {
 			title := name + "/unread"
 			if read {
@@ -98,8 +98,8 @@ func benchPause(b *testing.B, how statebackend.Freezing, read bool) {
 	keys := make([]int64, block)
 	var runs, pauses []time.Duration
 	var kept, held int64
-	if how.Base {
-		f, err := a.store.Freeze(statebackend.Freezing{Base: true})
+	if how.Anchor {
+		f, err := a.store.Freeze(statebackend.Freezing{Anchor: true})
 		ok(b, err)
 		f.Release()
 	}
@@ -231,12 +231,12 @@ func benchNoted(b *testing.B, among int, noted bool) {
 	defer runtime.UnlockOSThread()
 	a := newAccounts(b, benchAccounts)
 	keys := make([]int64, block)
-	how := statebackend.Freezing{Base: true}
+	how := statebackend.Freezing{Anchor: true}
 	updates, snapshot := time.Duration(1<<62), time.Duration(1<<62)
 	b.ResetTimer()
 	for range b.N {
 		start := threadTime()
-		f, err := a.store.Freeze(statebackend.Freezing{Base: noted, Changes: how.Changes && noted})
+		f, err := a.store.Freeze(statebackend.Freezing{Anchor: noted, Changes: how.Changes && noted})
 		ok(b, err)
 		for _, t := range f.Tables() {
 			for range t.Rows {

@@ -117,7 +117,7 @@ func (k *keptTable) freeze(how statebackend.Freezing) statebackend.FrozenTable {
 		t.Changes = true
 		t.Rows = func(func(*statebackend.Row, error) bool) {}
 	}
-	k.based = k.based || how.Base
+	k.based = k.based || how.Anchor
 	return t
 }
 

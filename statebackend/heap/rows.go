@@ -107,7 +107,7 @@ func (t *valueTable) freeze(f *frozen, how statebackend.Freezing) (iter.Seq2[*st
 func (t *listTable) freeze(f *frozen, how statebackend.Freezing) (iter.Seq2[*statebackend.Row, error], bool) {
 	info := infoOf(t.store.Key, &t.s)
 	ch := t.base.take(f, how, &t.ledger, t.grown, t.total, &info, t.pages()...)
-	if how.Base {
+	if how.Anchor {
 		t.grown = 0
 	}
 	w := newRowWriter(f, t.ix.freeze(f, ch), &t.s, ch)

@@ -57,7 +57,7 @@ func TestFullDiskEndsTheTaskAndNothingElse(t *testing.T) {
 		c, err := tryCounts(t, b, statebackend.Options{})
 		if err == nil {
 			err = c.fill(3000)
-			if _, ferr := c.store.Freeze(statebackend.Freezing{Base: true}); ferr == nil {
+			if _, ferr := c.store.Freeze(statebackend.Freezing{Anchor: true}); ferr == nil {
 				t.Errorf("%d bytes: a store that failed was frozen", room)
 			}
 			if cerr := c.store.Close(); cerr != nil {
@@ -79,7 +79,7 @@ func TestFullDiskFailsTheSnapshot(t *testing.T) {
 	disk.left.Store(1 << 30)
 	c := openCounts(t, Backend{Folder: t.TempDir(), CacheBytes: 1, disk: disk}, statebackend.Options{})
 	fatal(t, c.fill(50))
-	f := c.freeze(statebackend.Freezing{Base: true})
+	f := c.freeze(statebackend.Freezing{Anchor: true})
 	disk.left.Store(0)
 	if _, err := f.Files(); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("got %v", err)

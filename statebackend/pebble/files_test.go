@@ -172,7 +172,7 @@ func (w *world) moment() (rows []string, f *frozen) {
 	w.t.Helper()
 	whole, err := w.store.Freeze(statebackend.Freezing{})
 	fatal(w.t, err)
-	files, err := w.store.Freeze(statebackend.Freezing{Base: true})
+	files, err := w.store.Freeze(statebackend.Freezing{Anchor: true})
 	fatal(w.t, err)
 	rows = rowsOf(w.t, whole)
 	whole.Release()

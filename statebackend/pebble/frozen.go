@@ -54,7 +54,7 @@ func (s *store) Freeze(how statebackend.Freezing) (statebackend.Frozen, error) {
 		f.tables = append(f.tables, statebackend.FrozenTable{TableInfo: infoOf(s.Key, t.spec()), Rows: t.rows(f)})
 	}
 	f.tables = append(f.tables, s.keptFrozen(f)...)
-	if how.Base {
+	if how.Anchor {
 		f.base(s)
 	}
 	return f, nil
