@@ -35,6 +35,7 @@ type partWriter struct {
 	fs                  vfs.FS
 	ctx                 context.Context
 	folder, operator    string
+	token               string
 	chunkBytes          int64
 	inlineBytes         int
 	part                *Part
@@ -155,9 +156,13 @@ func (p *partWriter) flush() error {
 // create makes a file of a name that no other has: a frozen attempt may write for the same checkpoint, too, and litter of an
 // earlier one may be there.
 func (p *partWriter) create(suffix string) (name string, err error) {
+	stem := fmt.Sprintf("%s-%d", p.operator, p.part.Subtask)
+	if p.token != "" {
+		stem += "-" + p.token
+	}
 	for {
 		p.number++
-		name = fmt.Sprintf("%s-%d-%d%s", p.operator, p.part.Subtask, p.number, suffix)
+		name = fmt.Sprintf("%s-%d%s", stem, p.number, suffix)
 		full := path.Join(p.folder, name)
 		file, err := p.fs.Create(full, vfs.Exclusive)
 		if errors.Is(err, fs.ErrExist) {

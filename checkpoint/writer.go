@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/flott-dev/flott/internal/keygroup"
 	"github.com/flott-dev/flott/internal/vfs"
@@ -23,6 +24,10 @@ type Writer struct {
 	FS vfs.FS
 	// Folder is the snapshot's folder; it exists already (Storage.Begin).
 	Folder string
+	// Token is part of the names of the files, if it is set: letters and digits that no other process or attempt has that may
+	// write for a snapshot of this folder. One that stood still while its files were swept, and removes them when it goes on,
+	// then removes nothing of its successor's.
+	Token string
 	// ChunkBytes is the size from which on a chunk ends at the next key group; 0: DefaultChunkBytes.
 	ChunkBytes int64
 	// InlineBytes is the size up to which a chunk goes into the description of the part, and so into the manifest, and makes
@@ -40,7 +45,7 @@ type Writer struct {
 // there are state.Files, on these. It is an error if there is no such table, or another one.
 func (w *Writer) Write(ctx context.Context, operator string, subtask, firstGroup, lastGroup int, state *State) (*Part, error) {
 	p := &partWriter{
-		fs: w.FS, folder: w.Folder, operator: operator, ctx: ctx,
+		fs: w.FS, folder: w.Folder, token: w.Token, operator: operator, ctx: ctx,
 		part: &Part{Subtask: subtask, FirstGroup: firstGroup, LastGroup: lastGroup},
 	}
 	p.chunkBytes, p.inlineBytes = w.ChunkBytes, w.InlineBytes
@@ -96,6 +101,9 @@ func (p *partWriter) write(state *State) (part *Part, err error) {
 func (p *partWriter) describe(state *State) error {
 	if _, err := parseID(p.operator); err != nil {
 		return err
+	}
+	if strings.Trim(strings.ToLower(p.token), "abcdefghijklmnopqrstuvwxyz0123456789") != "" {
+		return fmt.Errorf("token %q: it has something else than letters and digits", p.token)
 	}
 	if _, err := keygroup.NewRange(p.part.FirstGroup, p.part.LastGroup); err != nil {
 		return err

@@ -169,7 +169,7 @@ func (e *Env) keeping(ctx context.Context, jg *plan.JobGraph, id, name string) (
 	}
 	k.places = e.places()
 	places := k.places
-	k.opt = &jobmanager.CheckpointOptions{Config: cfg, FS: places, SavepointFS: places, Incremental: c.Incremental, InlineBytes: c.InlineBytes}
+	k.opt = &jobmanager.CheckpointOptions{Config: cfg, FS: places, SavepointFS: places, Incremental: c.Incremental, InlineBytes: c.InlineBytes, Token: id[:min(12, len(id))]}
 	switch {
 	case c.Recovery != "":
 		err = e.recover(&k, name)

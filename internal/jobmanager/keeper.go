@@ -27,6 +27,9 @@ type CheckpointOptions struct {
 	Incremental bool
 	// InlineBytes is the size up to which pieces of state go into the manifest; see checkpoint.Writer.
 	InlineBytes int
+	// Token tells the files that this process writes for the job from those of others, which may still write for it: a few
+	// random letters and digits. See checkpoint.Writer.
+	Token string
 	// SavepointFS is where savepoints lie.
 	SavepointFS vfs.FS
 	// Completed are the snapshots that the job may go on from, from the oldest.
