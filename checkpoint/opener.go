@@ -7,8 +7,30 @@ import (
 	"github.com/flott-dev/flott/internal/vfs"
 )
 
-// FS is a file system as snapshots see it.
+// FS is a file system as snapshots see it, and what an Opener gives: whoever wants snapshots to lie in a storage of his own
+// implements it, and runs the suite of storage/storagetest. Names are slash-separated paths; errors are those of io/fs
+// (fs.ErrNotExist, ...) in an *fs.PathError. All goroutines may use it.
 type FS = vfs.FS
+
+// File is a file of an FS, open for reading. ReadAt may be called by several goroutines at a time.
+type File = vfs.File
+
+// FileWriter is a file of an FS, open for writing. When Sync has returned nil, or Close where files appear whole, what was
+// written survives a crash, and the file's name does after FS.SyncDir. Sync may be called while another goroutine writes.
+type FileWriter = vfs.Writer
+
+// CreateMode says what FS.Create does with a file that exists.
+type CreateMode = vfs.Mode
+
+// The modes. Snapshots need the first two; Append may be errors.ErrUnsupported.
+const (
+	// Truncate empties it.
+	Truncate = vfs.Truncate
+	// Exclusive fails with fs.ErrExist.
+	Exclusive = vfs.Exclusive
+	// Append writes behind what is there.
+	Append = vfs.Append
+)
 
 // Opener opens the places that URLs name: object stores, HDFS. Each is a module of its own, which a program passes to its
 // environment, so that no program carries a client that it does not use. It may be used by all goroutines.
