@@ -12,6 +12,23 @@ import (
 // (fs.ErrNotExist, ...) in an *fs.PathError. All goroutines may use it.
 type FS = vfs.FS
 
+// WholeFS is an FS that tells whether its files appear whole, as those of object stores do. Manifests are written there under
+// their own name at once: of two processes that complete a checkpoint of one number, as one of them stood still and was taken
+// for dead, the second one is refused. In any other FS they are written under another name and renamed.
+type WholeFS interface {
+	FS
+	// WholeFiles reports whether a file in this folder exists from the moment when FileWriter.Close returns nil, whole and
+	// durably, and not before; and whether Close fails with fs.ErrExist, and changes nothing, if the file is Exclusive and
+	// somebody else has made it since Create.
+	WholeFiles(folder string) bool
+}
+
+// wholeFiles reports whether the files in a folder appear whole.
+func wholeFiles(f FS, folder string) bool {
+	w, ok := f.(WholeFS)
+	return ok && w.WholeFiles(folder)
+}
+
 // File is a file of an FS, open for reading. ReadAt may be called by several goroutines at a time.
 type File = vfs.File
 

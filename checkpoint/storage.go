@@ -25,6 +25,8 @@ type Storage struct {
 	// complete are the complete checkpoints by folder, with the files that they name; named counts by how many a file is.
 	complete map[string][]string
 	named    map[string]int
+	// begun are folders of checkpoints that were begun here and not completed: a manifest in them is somebody else's.
+	begun map[string]bool
 }
 
 // Found is a checkpoint in a Storage.
@@ -42,7 +44,7 @@ const checkpointPrefix = "chk-"
 // OpenStorage opens the folder of a job's checkpoints and makes it if there is none. It reads the manifests that are there;
 // damaged ones are no error here (List shows them).
 func OpenStorage(f vfs.FS, dir string) (*Storage, error) {
-	s := &Storage{fs: f, dir: path.Clean(dir), complete: map[string][]string{}, named: map[string]int{}}
+	s := &Storage{fs: f, dir: path.Clean(dir), complete: map[string][]string{}, named: map[string]int{}, begun: map[string]bool{}}
 	if err := makeFolder(f, s.dir); err != nil {
 		return nil, fmt.Errorf("open checkpoint storage %s: %w", dir, err)
 	}
@@ -77,6 +79,9 @@ func (s *Storage) Begin(id int64) (folder string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("begin checkpoint %d in %s: %w", id, folder, err)
 	}
+	s.mu.Lock()
+	s.begun[folder] = true
+	s.mu.Unlock()
 	return folder, nil
 }
 
@@ -135,16 +140,21 @@ func makeFolder(f vfs.FS, dir string) error {
 // Complete makes the snapshot of m.Folder, which was begun and whose parts are written, exist: it writes the manifest so that
 // after a crash all of it is there or nothing. It gives the folder's path, by which users name the snapshot. After an error
 // the snapshot does not exist, or, if the disk refuses to forget it, may come back after a crash as long as its files are
-// not removed: Remove sees to that.
+// not removed: Remove sees to that. If somebody else has completed it, the error is fs.ErrExist, and theirs stays.
 func (s *Storage) Complete(m *Manifest) (folder string, err error) {
 	if err = refuseComplete(s.fs, m.Folder); err == nil {
 		// Others need not wait for a disk that hangs: the files are counted before the manifest names them.
 		s.mu.Lock()
 		s.uses(m.Folder, m.Files())
+		begun := s.begun[m.Folder]
+		delete(s.begun, m.Folder)
 		s.mu.Unlock()
 		if err = s.write(m); err != nil {
 			s.mu.Lock()
 			s.uses(m.Folder, nil)
+			if begun && errors.Is(err, fs.ErrExist) {
+				s.begun[m.Folder] = true
+			}
 			s.mu.Unlock()
 		}
 	}
@@ -160,6 +170,13 @@ func (s *Storage) write(m *Manifest) error {
 		return err
 	}
 	final := path.Join(m.Folder, ManifestName)
+	if wholeFiles(s.fs, m.Folder) {
+		err := writeNew(s.fs, final, b)
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			err = errors.Join(err, s.dropManifest(m.Folder))
+		}
+		return err
+	}
 	written := final + temporary
 	err = vfs.WriteFile(s.fs, written, b)
 	if err == nil {
@@ -173,6 +190,19 @@ func (s *Storage) write(m *Manifest) error {
 		return errors.Join(err, s.dropManifest(m.Folder))
 	}
 	return nil
+}
+
+// writeNew makes a file that must not exist.
+func writeNew(f vfs.FS, name string, data []byte) error {
+	w, err := f.Create(name, vfs.Exclusive)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(data)
+	if err == nil {
+		err = w.Sync()
+	}
+	return errors.Join(err, w.Close())
 }
 
 // temporary is the end of the name of a manifest that is being written.
@@ -264,15 +294,16 @@ func (s *Storage) Discard(m *Manifest) error { return s.Remove(m.Folder, m.Files
 // Remove removes what lies in the folder of a snapshot: the manifest, if there is one, and then these files (Part.Files),
 // except those that another complete checkpoint of the storage names, and folders that are empty thereafter. It serves
 // snapshots that were given up as well as complete ones; what does not exist is no error. With an empty folder it removes
-// files only.
+// files only, and of a checkpoint that was begun here and completed by somebody else as well.
 func (s *Storage) Remove(folder string, files []string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if folder != "" {
+	if folder != "" && !s.begun[folder] {
 		if err := s.removeManifest(folder); err != nil {
 			return fmt.Errorf("remove snapshot %s: %w", folder, err)
 		}
 	}
+	delete(s.begun, folder)
 	if err := s.removeFiles(folder, files); err != nil {
 		return fmt.Errorf("remove files of snapshot %s: %w", folder, err)
 	}

@@ -273,6 +273,13 @@ func (p *places) MkdirAll(name string) error { return p.at(name, vfs.FS.MkdirAll
 // SyncDir implements vfs.FS.
 func (p *places) SyncDir(name string) error { return p.at(name, vfs.FS.SyncDir) }
 
+// WholeFiles implements checkpoint.WholeFS.
+func (p *places) WholeFiles(folder string) bool {
+	f, inner, _, err := p.route(folder)
+	w, ok := f.(checkpoint.WholeFS)
+	return err == nil && ok && w.WholeFiles(inner)
+}
+
 func (p *places) at(name string, f func(vfs.FS, string) error) error {
 	m, inner, _, err := p.route(name)
 	if err != nil {

@@ -96,6 +96,53 @@ func (f fenced) Rename(from, to string) error {
 	return f.FS.Rename(from, to)
 }
 
+// WholeFiles implements checkpoint.WholeFS.
+func (f fenced) WholeFiles(folder string) bool {
+	w, ok := f.FS.(checkpoint.WholeFS)
+	return ok && w.WholeFiles(folder)
+}
+
+// Create implements vfs.FS. A manifest that appears whole is sent when it is closed, as it can't be refused from then on.
+func (f fenced) Create(name string, how vfs.Mode) (vfs.Writer, error) {
+	if path.Base(name) == checkpoint.ManifestName && f.WholeFiles(path.Dir(name)) {
+		return &fencedManifest{f: f, name: name, how: how}, nil
+	}
+	return f.FS.Create(name, how)
+}
+
+// fencedManifest is a manifest that gets its name when it is closed.
+type fencedManifest struct {
+	f    fenced
+	name string
+	how  vfs.Mode
+	data []byte
+}
+
+// Write implements io.Writer.
+func (m *fencedManifest) Write(p []byte) (int, error) {
+	m.data = append(m.data, p...)
+	return len(p), nil
+}
+
+// Sync implements vfs.Writer: nothing has been sent.
+func (m *fencedManifest) Sync() error { return nil }
+
+// Close sends it, unless the snapshot was given up.
+func (m *fencedManifest) Close() error {
+	if !m.f.stores.name(path.Dir(m.name)) {
+		return errGivenUp
+	}
+	w, err := m.f.FS.Create(m.name, m.how)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(m.data)
+	if err == nil {
+		err = w.Sync()
+	}
+	return errors.Join(err, w.Close())
+}
+
 // storeKind and leaveKind are those of the keeper's own timers for what hangs.
 const (
 	storeKind control.TimerKind = 254

@@ -153,3 +153,43 @@ func TestStoreIsNamedOrGivenUp(t *testing.T) {
 		t.Errorf("renamed: %v", err)
 	}
 }
+
+// appearing is a file system that says that files appear whole, and counts those that are made.
+type appearing struct {
+	vfs.FS
+	made *int
+}
+
+func (appearing) WholeFiles(string) bool { return true }
+
+func (a appearing) Create(name string, how vfs.Mode) (vfs.Writer, error) {
+	*a.made++
+	return a.FS.Create(name, how)
+}
+
+// Where files appear whole nothing of a manifest is sent before it is sure that it may get its name.
+func TestManifestThatAppearsWholeIsRefusedOnceGivenUp(t *testing.T) {
+	made := 0
+	f := fenced{appearing{vfs.NewMem(), &made}, &stores{}}
+	if err := f.MkdirAll("/a"); err != nil {
+		t.Fatal(err)
+	}
+	for _, givenUp := range []bool{true, false} {
+		u := &storeUnderWay{id: 1}
+		f.stores.begin("/a", u)
+		w, err := f.Create(path.Join("/a", checkpoint.ManifestName), vfs.Exclusive)
+		if err == nil {
+			_, err = w.Write([]byte("manifest"))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if givenUp {
+			f.stores.giveUp(u)
+		}
+		err = w.Close()
+		if givenUp && (!errors.Is(err, errGivenUp) || made != 0) || !givenUp && (err != nil || made != 1 || f.stores.giveUp(u)) {
+			t.Errorf("given up %v: error %v, %d files made", givenUp, err, made)
+		}
+	}
+}

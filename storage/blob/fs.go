@@ -302,6 +302,9 @@ func (f *FS) Truncate(name string, _ int64) error {
 // MkdirAll does nothing: folders exist as soon as something is in them.
 func (f *FS) MkdirAll(string) error { return nil }
 
+// WholeFiles implements checkpoint.WholeFS: all files appear when they are closed.
+func (f *FS) WholeFiles(string) bool { return true }
+
 // SyncDir does nothing: names survive as soon as they are there.
 func (f *FS) SyncDir(string) error { return nil }
 

@@ -60,7 +60,13 @@ func (p *place) state(subtask int, add uint64) *checkpoint.State {
 // parts writes what the subtasks have into a begun folder.
 func (p *place) parts(f checkpoint.FS, folder string, add uint64) []*checkpoint.Part {
 	p.Helper()
-	w := &checkpoint.Writer{FS: f, Folder: folder, ChunkBytes: 256 << 10, InlineBytes: -1}
+	return p.partsOf("", f, folder, add)
+}
+
+// partsOf writes them for the process with that token.
+func (p *place) partsOf(token string, f checkpoint.FS, folder string, add uint64) []*checkpoint.Part {
+	p.Helper()
+	w := &checkpoint.Writer{FS: f, Folder: folder, Token: token, ChunkBytes: 256 << 10, InlineBytes: -1}
 	var all []*checkpoint.Part
 	for subtask := range subtasks {
 		first, last := keygroup.RangeOf(groups, subtasks, subtask)
@@ -259,4 +265,40 @@ func savepointLiesWhereItWasAskedTo(p *place) {
 	p.ok(s.Discard(m))
 	_, err = p.again.Stat(folder)
 	p.is("the folder of a discarded savepoint", err, fs.ErrNotExist)
+}
+
+// processThatStoodStillHarmsNoSuccessor has a checkpoint completed by the successor of a process that has written its parts.
+// Where files appear whole the race for the manifest itself is decided, too.
+func processThatStoodStillHarmsNoSuccessor(p *place) {
+	frozen := p.storage(p.fs)
+	folder, err := frozen.Begin(1)
+	p.ok(err)
+	late := manifest(1, checkpoint.Checkpoint, folder, p.partsOf("frozen", p.fs, folder, 1))
+
+	next := p.storage(p.again)
+	p.ok(next.Sweep())
+	_, err = next.Begin(1)
+	p.ok(err)
+	m := manifest(1, checkpoint.Checkpoint, folder, p.partsOf("next", p.again, folder, 2))
+	if w, ok := p.fs.(checkpoint.WholeFS); ok && w.WholeFiles(folder) {
+		name := path.Join(folder, checkpoint.ManifestName)
+		slow, err := p.fs.Create(name, vfs.Exclusive) // nobody has completed it so far
+		p.ok(err)
+		_, err = slow.Write([]byte("late"))
+		p.ok(err)
+		_, err = next.Complete(m)
+		p.ok(err)
+		p.is("close of the late manifest", slow.Close(), fs.ErrExist)
+	} else {
+		_, err = next.Complete(m)
+		p.ok(err)
+	}
+
+	if _, err := frozen.Complete(late); !errors.Is(err, fs.ErrExist) {
+		p.Errorf("completed by two: %v", err)
+	}
+	p.ok(frozen.Remove(folder, late.Files()))
+	got, err := checkpoint.Load(p.again, folder)
+	p.ok(err)
+	p.restores(p.again, got, 2)
 }

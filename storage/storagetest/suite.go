@@ -47,6 +47,7 @@ func Run(t *testing.T, open func(t *testing.T) (f checkpoint.FS, dir string), re
 		{"litter of a killed process is swept", litterOfAKilledProcessIsSwept},
 		{"complete snapshot is not begun again", completeSnapshotIsNotBegunAgain},
 		{"savepoint lies where it was asked to", savepointLiesWhereItWasAskedTo},
+		{"process that stood still harms no successor", processThatStoodStillHarmsNoSuccessor},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f, dir := open(t)
