@@ -207,6 +207,20 @@ func (w *windowSpec) path(e *Env, k *windows.Incremental) string {
 	return generalPath
 }
 
+// inStep says that the operator knows by the one watermark of its subtask which windows have fired of those that it keeps
+// (for a lateness, or as parts of later ones): state of subtasks whose barriers came at different watermarks could not be
+// merged, so that no barrier may overtake their input.
+func (w *windowSpec) inStep(path string) bool {
+	switch path {
+	case slicedPath:
+		g := w.grid.Grid()
+		return w.lateness > 0 || g.Period == nil && g.Size > g.Slide
+	case sessionPath:
+		return w.lateness > 0
+	}
+	return false
+}
+
 // windowFunction is what is done with a window, without types.
 type windowFunction struct {
 	name     string // of the operator
@@ -247,6 +261,7 @@ func (c *core) window(f windowFunction, w *windowSpec, key *operator.Key, out *f
 		return f.general(s)
 	}
 	n.Inputs, n.NonParallel, n.NeedsTimestamps = c.edges(), w.unkeyed, w.inEventTime()
+	n.AlignedInputs = w.inStep(path)
 	d := c.env.add(n).sided().timed() // results have the end of their window, whatever time it is in
 	d.keyed(key)
 	return d

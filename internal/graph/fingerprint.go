@@ -132,6 +132,7 @@ func (n *Node) facts(place map[*Node]int) []string {
 	}
 	f.add("stateful", n.Stateful)
 	f.add("yielding", n.Yielding)
+	f.add("aligned inputs", n.AlignedInputs)
 	f.add("timestamps", n.Timestamps)
 	f.add("needs timestamps", n.NeedsTimestamps)
 	f.add("makes watermarks", n.MakesWatermarks)

@@ -52,6 +52,7 @@ func TestFingerprintNamesTheFirstDifference(t *testing.T) {
 		"timeout":      {func(g *Graph) { g.Nodes[1].BufferTimeout = &zero }, []string{"buffer timeout=unset here, buffer timeout=0s"}},
 		"stateful":     {func(g *Graph) { g.Nodes[1].Stateful = true }, []string{"stateful=true"}},
 		"yielding":     {func(g *Graph) { g.Nodes[1].Yielding = true }, []string{"yielding=true"}},
+		"aligned":      {func(g *Graph) { g.Nodes[1].AlignedInputs = true }, []string{"aligned inputs=true"}},
 		"timestamps":   {func(g *Graph) { g.Nodes[1].Timestamps = TimestampsNone }, []string{"timestamps=kept here, timestamps=none"}},
 		"watermarks":   {func(g *Graph) { g.Nodes[1].MakesWatermarks = true }, []string{"makes watermarks=true"}},
 		"event time":   {func(g *Graph) { g.Nodes[1].NeedsTimestamps = true }, []string{"needs timestamps=true"}},

@@ -69,6 +69,7 @@ type Node struct {
 	BufferTimeout  *time.Duration
 	Stateful       bool // gets a warning without a UID
 	Yielding       bool // processes its mailbox while it waits; never chained to a source
+	AlignedInputs  bool // its state at a watermark fits no other: barriers must not overtake what is on its way to it
 
 	Timestamps Timestamps
 	// MakesWatermarks: watermarks and idleness come from the node itself; those of its inputs end here.

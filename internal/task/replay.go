@@ -45,6 +45,64 @@ func (t *Task) restoreInFlight() error {
 	return nil
 }
 
+// restoreInChain gives operators behind the head what was on its way to them when they were heads, on edges that other
+// parallelisms made. It comes before all that the head emits; this subtask takes its share.
+func (t *Task) restoreInChain() error {
+	for node := 1; node < len(t.ops); node++ {
+		list := t.rts[node].Restored.List(inFlightList)
+		if list == nil {
+			continue
+		}
+		for i, item := range list.Items {
+			if i%t.d.Vertex.Parallelism != t.d.Subtask {
+				continue
+			}
+			t.scope.At = t.rts[node]
+			if err := t.pushInFlight(node, item); err != nil {
+				return fmt.Errorf("restore data in flight: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// pushInFlight gives the elements of an item to an operator of the chain. Only operators with one input are in chains.
+func (t *Task) pushInFlight(node int, item []byte) error {
+	to := t.ops[node].Inputs()[0]
+	var key channelState
+	b, err := key.decodeKey(item)
+	if err != nil {
+		return err
+	}
+	schema, b, err := cutSchema(b)
+	if err != nil {
+		return err
+	}
+	r := replay{t: t, readers: map[string]*serde.Reader{}}
+	reader, err := r.reader(0, to.Type(), schema)
+	if err != nil {
+		return err
+	}
+	f, err := frame.Decode(to.Type(), reader, b)
+	if err != nil {
+		return err
+	}
+	run := f.Run()
+	if run.N == 0 {
+		return nil
+	}
+	return to.Push(&run)
+}
+
+// cutSchema takes the schema from the front of the rest of an item.
+func cutSchema(b []byte) (schema string, rest []byte, err error) {
+	n, used := binary.Uvarint(b)
+	if used <= 0 || n > uint64(len(b)-used) {
+		return "", nil, errInFlight
+	}
+	return string(b[used : used+int(n)]), b[used+int(n):], nil
+}
+
 // replay is one restore of data in flight.
 type replay struct {
 	t       *Task
@@ -68,11 +126,10 @@ func (r *replay) read(item []byte) error {
 	if r.same(&x.channel) && x.channel.subtask != r.t.d.Subtask {
 		return nil // of another subtask
 	}
-	n, used := binary.Uvarint(b)
-	if used <= 0 || n > uint64(len(b)-used) {
-		return errInFlight
+	schema, b, err := cutSchema(b)
+	if err != nil {
+		return err
 	}
-	schema, b := string(b[used:used+int(n)]), b[used+int(n):]
 	reader, err := r.reader(x.channel.gate, typ, schema)
 	if err != nil {
 		return err

@@ -264,6 +264,9 @@ func (t *Task) open() error {
 			return fmt.Errorf("open the operator: %w", err)
 		}
 	}
+	if err := t.restoreInChain(); err != nil {
+		return err
+	}
 	if err := t.restoreChannels(); err != nil {
 		return err
 	}

@@ -8,8 +8,12 @@ import (
 
 // aligned reports whether what is in flight on an edge can't be part of a snapshot: with another parallelism nobody could say
 // which of the new subtasks it belongs to. A broadcast element belongs to all of them, but some may have had it already; a
-// custom partitioner is the sender's; and forward is a promise that the elements of one subtask meet.
+// custom partitioner is the sender's; and forward is a promise that the elements of one subtask meet. Some operators say it
+// of themselves (graph.Node.AlignedInputs).
 func aligned(e *plan.JobEdge) bool {
+	if e.To.Nodes[e.Consumer].Node.AlignedInputs {
+		return true
+	}
 	switch e.Strategy {
 	case graph.Forward, graph.Broadcast, graph.Custom:
 		return true

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"unsafe"
 
@@ -111,6 +112,9 @@ func (k *roster) one(p unsafe.Pointer) (uint32, error) {
 // and of windows that are one slice, which are gone when they have fired.
 func (r *restorer) epoch(row *statebackend.Row) *epoch {
 	passed := int64(binary.LittleEndian.Uint64(row.MapKey))
+	if r.o.cover == nil && r.o.lateness == 0 && !r.o.clocked {
+		passed = math.MinInt64 // what is overtaken by unaligned barriers may be older than all rows
+	}
 	if !r.o.clocked || r.o.cover == nil {
 		for was, e := range r.epochs {
 			if was <= passed {

@@ -1,0 +1,396 @@
+package matrix
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/flott-dev/flott/checkpoint"
+	"github.com/flott-dev/flott/connector"
+	"github.com/flott-dev/flott/connector/twophase"
+	"github.com/flott-dev/flott/flotttest"
+	"github.com/flott-dev/flott/internal/env"
+	"github.com/flott-dev/flott/internal/vfs"
+	"github.com/flott-dev/flott/statebackend"
+	"github.com/flott-dev/flott/statebackend/heap"
+	"github.com/flott-dev/flott/statebackend/pebble"
+	"github.com/flott-dev/flott/stream"
+)
+
+// way is one of the ways in which state is kept and comes back.
+type way struct {
+	backend     int // index of backends
+	parallelism int // index of parallelisms: those of the stretches between restarts, in turn
+	snapshot    int // index of snapshots
+	settings    int // index of settings
+}
+
+func backends() []statebackend.Backend {
+	return []statebackend.Backend{heap.Backend{}, pebble.Backend{CacheBytes: 128 << 10}}
+}
+
+func parallelisms() [][]int { return [][]int{{1}, {2}, {4}, {1, 4, 3, 1}} }
+
+// How the job is taken up again after each step; the first is not at all.
+func snapshots() []string {
+	return []string{"none", "savepoint", "stop", "checkpoint", "incremental", "unaligned", "failure"}
+}
+
+// Settings that must make no difference.
+func settings() []string { return []string{"plain", "no chains", "isolated", "general windows"} }
+
+func (w way) String() string {
+	return fmt.Sprintf("%s, parallelism %v, %s, %s", backends()[w.backend].Name(), parallelisms()[w.parallelism], snapshots()[w.snapshot], settings()[w.settings])
+}
+
+// ways are all combinations, or, with pairwise, so many of them that each pair of values comes together.
+func ways(pairwise bool) []way {
+	sizes := []int{len(backends()), len(parallelisms()), len(snapshots()), len(settings())}
+	var all [][]int
+	for i := range sizes[0] * sizes[1] * sizes[2] * sizes[3] {
+		v := make([]int, 4)
+		for j, n := range sizes {
+			v[j], i = i%n, i/n
+		}
+		all = append(all, v)
+	}
+	if pairwise {
+		all = cover(all)
+	}
+	var out []way
+	for _, v := range all {
+		out = append(out, way{v[0], v[1], v[2], v[3]})
+	}
+	return out
+}
+
+// cover chooses the combinations greedily: next the one with most pairs that have not come yet.
+func cover(all [][]int) (chosen [][]int) {
+	seen := map[[4]int]bool{}
+	fresh := func(v []int, mark bool) (n int) {
+		for a := range v {
+			for b := range a {
+				if p := [4]int{a, v[a], b, v[b]}; !seen[p] {
+					n++
+					if mark {
+						seen[p] = true
+					}
+				}
+			}
+		}
+		return n
+	}
+	for {
+		best := slices.MaxFunc(all, func(a, b []int) int { return fresh(a, false) - fresh(b, false) })
+		if fresh(best, true) == 0 {
+			return chosen
+		}
+		chosen = append(chosen, best)
+	}
+}
+
+// loose says that watermarks may come later among the elements than they did: elements in flight are dealt out anew, and
+// the watermarks among them wait for the slowest. Then nothing may be late, and timers that elements delete tell nothing.
+func (w way) loose() bool {
+	return snapshots()[w.snapshot] == "unaligned" && len(parallelisms()[w.parallelism]) > 1
+}
+
+// script is what the source does, with a pause after each step but the last; new each time, as pauses are used up.
+func script(seed uint64, ordered bool) (s *flotttest.Script[Event], pauses []string) {
+	rng := rand.New(rand.NewPCG(seed, 4))
+	s = flotttest.NewScript[Event]()
+	for _, k := range strings.Split("abcde", "") {
+		s.EmitAt(Event{Key: k, N: rng.Int64N(100), Rule: true}, 0)
+	}
+	s.Watermark(1)
+	now := int64(5)
+	for step := range 4 {
+		for range 60 {
+			now += rng.Int64N(2)
+			late := int64(0)
+			if rng.IntN(10) == 0 && !ordered {
+				late = rng.Int64N(now)
+			}
+			s.EmitAt(Event{Key: strings.ToUpper(string(rune('a' + rng.IntN(7)))), N: rng.Int64N(50), Late: late > 0}, now-late)
+			if rng.IntN(12) == 0 {
+				s.Watermark(now - 2)
+			}
+		}
+		if step < 3 {
+			pauses = append(pauses, strconv.Itoa(step))
+			s.Pause(pauses[step])
+		}
+	}
+	return s, pauses
+}
+
+// book is what the job has committed. It outlives the attempts.
+type book struct {
+	mu        sync.Mutex
+	next      int
+	pages     map[int][]string
+	committed []string
+}
+
+func (b *book) Begin() (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.next++
+	b.pages[b.next] = nil
+	return b.next, nil
+}
+
+func (b *book) Write(page int, line string, _ connector.ElementContext) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.pages[page] = append(b.pages[page], line)
+	return nil
+}
+
+func (b *book) Prepare(int) error { return nil }
+
+func (b *book) Commit(_ context.Context, page int) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.committed = append(b.committed, b.pages[page]...)
+	delete(b.pages, page)
+	return nil
+}
+
+func (b *book) Abort(int) error { return nil }
+func (b *book) Close() error    { return nil }
+
+// play runs the script in a way and gives the results, sorted.
+func play(t *testing.T, w way, seed uint64, ordered bool) []string {
+	t.Helper()
+	r := &run{T: t, way: w, seed: seed, ordered: ordered, disk: vfs.NewMem(), book: &book{pages: map[int][]string{}}}
+	_, pauses := script(seed, ordered)
+	from := ""
+	if snapshots()[w.snapshot] == "none" {
+		pauses = nil
+	}
+	for i := range len(pauses) + 1 {
+		if from = r.stretch(i, from, pauses); from == finished {
+			break
+		}
+	}
+	return slices.Sorted(slices.Values(r.book.committed))
+}
+
+// finished is what a stretch gives that has run to the end.
+const finished = "finished"
+
+// run is a job that is taken up again several times.
+type run struct {
+	*testing.T
+	way     way
+	seed    uint64
+	ordered bool
+	disk    vfs.FS
+	book    *book
+}
+
+// env is the environment of a stretch.
+func (r *run) env(i int, from string) *stream.Env {
+	opts := []stream.Option{
+		stream.WithBackends(backends()[r.way.backend]),
+		func(s *env.Settings) { s.Checkpoints.FS = r.disk },
+	}
+	if from != "" {
+		opts = append(opts, stream.WithSavepoint(from))
+	}
+	switch settings()[r.way.settings] {
+	case "isolated":
+		opts = append(opts, stream.WithIsolation())
+	case "general windows":
+		opts = append(opts, stream.WithGeneralWindows())
+	}
+	e := stream.NewEnv(opts...)
+	if settings()[r.way.settings] == "no chains" {
+		e.DisableOperatorChaining()
+	}
+	p := parallelisms()[r.way.parallelism]
+	checkpoints := []stream.CheckpointOption{stream.ExternalizedCheckpoints(stream.RetainOnCancellation)}
+	switch snapshots()[r.way.snapshot] {
+	case "incremental":
+		checkpoints = append(checkpoints, stream.IncrementalCheckpoints(true))
+	case "unaligned":
+		checkpoints = append(checkpoints, stream.EnableUnalignedCheckpoints())
+	}
+	e.SetParallelism(p[i%len(p)]).SetMaxParallelism(128).SetCheckpointStorage("/checkpoints").
+		SetRestartStrategy(stream.FixedDelayRestart(3, time.Millisecond))
+	if snapshots()[r.way.snapshot] != "savepoint" { // a checkpoint after it would commit what comes again
+		e.EnableCheckpointing(10*time.Millisecond, checkpoints...)
+	}
+	return e
+}
+
+// stretch runs the job up to pause i, or to its end, and gives what the next stretch starts from.
+func (r *run) stretch(i int, from string, pauses []string) string {
+	r.Helper()
+	e := r.env(i, from)
+	s, names := script(r.seed, r.ordered)
+	for n, name := range names {
+		if n < i || len(pauses) == 0 {
+			s.Resume(name)
+		}
+	}
+	sink, err := twophase.New(func(connector.WriterContext) (twophase.Transactions[string, int], error) { return r.book, nil })
+	if err != nil {
+		r.Fatal(err)
+	}
+	fail := make(chan struct{})
+	in := flotttest.FromScripts(e, s).UID("script")
+	if snapshots()[r.way.snapshot] == "failure" {
+		in = failing(in, fail)
+	}
+	build(in).CommitTo(sink).UID("book")
+	job, err := e.ExecuteAsync(r.Context(), "matrix")
+	if err != nil {
+		r.Fatal(err)
+	}
+	if i == len(pauses) {
+		if _, err := job.Wait(); err != nil {
+			r.Fatal(err)
+		}
+		return finished
+	}
+	s.Await(r, pauses[i])
+	return r.leave(job, fail, s, pauses[i])
+}
+
+// failing fails once, when it is told to.
+func failing(in *stream.Stream[Event], when <-chan struct{}) *stream.Stream[Event] {
+	var once sync.Once
+	return in.TryMap(func(_ context.Context, e Event) (_ Event, err error) {
+		select {
+		case <-when:
+			once.Do(func() { err = fmt.Errorf("%v is told to fail", e) })
+		default:
+		}
+		return e, err
+	}).Parallelism(1).Name("failing")
+}
+
+// leave ends a job at a pause.
+func (r *run) leave(job *stream.Job, fail chan struct{}, s *flotttest.Script[Event], pause string) (from string) {
+	r.Helper()
+	var err error
+	switch snapshots()[r.way.snapshot] {
+	case "savepoint":
+		from, err = job.TriggerSavepoint(r.Context(), "/savepoints")
+	case "stop":
+		if from, err = job.StopWithSavepoint(r.Context(), "/savepoints", false); err == nil {
+			_, err = job.Wait()
+		}
+		if err != nil {
+			r.Fatal(err)
+		}
+		return from
+	case "failure": // the job goes on by itself, and is left at its next checkpoint
+		if _, err := job.TriggerCheckpoint(r.Context(), true); err != nil {
+			r.Fatal(err)
+		}
+		before := job.Checkpoints().Counts.Restored
+		close(fail)
+		s.Resume(pause)
+		for job.Checkpoints().Counts.Restored == before && job.Status() != "FINISHED" {
+			time.Sleep(time.Millisecond)
+		}
+		fallthrough
+	default:
+		for { // the job may be restarting
+			if _, err = job.TriggerCheckpoint(r.Context(), false); err == nil || job.Status() != "RESTARTING" {
+				break
+			}
+		}
+	}
+	if err != nil && job.Status() != "FINISHED" {
+		r.Fatal(err)
+	}
+	job.Cancel()
+	if _, err := job.Wait(); err == nil {
+		return finished
+	}
+	if from == "" {
+		from = r.retained(job.ID())
+	}
+	return from
+}
+
+// retained is the checkpoint that a job has left.
+func (r *run) retained(id string) string {
+	r.Helper()
+	s, err := checkpoint.OpenStorage(r.disk, path.Join("/checkpoints", id))
+	if err != nil {
+		r.Fatal(err)
+	}
+	m, err := s.Latest()
+	if err != nil || m == nil {
+		r.Fatal("no checkpoint is retained: ", err)
+	}
+	return m.Folder
+}
+
+// Whatever keeps the state of a job, and however it comes back, its results are those of the job that nobody disturbs.
+func TestStateComesBackInEveryWay(t *testing.T) {
+	soak := os.Getenv("FLOTT_SOAK") != "" && os.Getenv("FLOTT_SOAK") != "1"
+	seed := uint64(1)
+	if text := os.Getenv("FLOTT_SEED"); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := map[bool][]string{}
+	for _, ordered := range []bool{false, true} {
+		if want[ordered] = play(t, way{}, seed, ordered); len(want[ordered]) < 500 {
+			t.Fatalf("%d results only: %q", len(want[ordered]), want[ordered])
+		}
+	}
+	for _, w := range ways(!soak) {
+		t.Run(w.String(), func(t *testing.T) {
+			got, want := play(t, w, seed, w.loose()), want[w.loose()]
+			if w.loose() {
+				got, want = withoutTimers(got), withoutTimers(want)
+			}
+			if !slices.Equal(got, want) {
+				report(t, got, want)
+			}
+		})
+	}
+}
+
+func withoutTimers(lines []string) []string {
+	return slices.DeleteFunc(slices.Clone(lines), func(s string) bool { return strings.HasPrefix(s, "timers:") })
+}
+
+// report tells the first results that differ.
+func report(t *testing.T, got, want []string) {
+	t.Helper()
+	count := map[string]int{}
+	for _, x := range got {
+		count[x]++
+	}
+	for _, x := range want {
+		count[x]--
+	}
+	t.Errorf("%d results, want %d", len(got), len(want))
+	shown := 0
+	for x, n := range count {
+		if n != 0 && shown < 10 {
+			shown++
+			t.Errorf("%q is there %+d times too often", x, n)
+		}
+	}
+}
+
+func TestMain(m *testing.M) { os.Exit(flotttest.CheckLeaks(m)) }
