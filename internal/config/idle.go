@@ -65,8 +65,6 @@ var idleKeys = [...]idle{
 	{"execution.checkpointing.file-merging.", noNeed},
 	{"execution.checkpointing.snapshot-compression", missing},
 	{"execution.checkpointing.interval-during-backlog", missing},
-	{"execution.checkpointing.local-backup.", missing},
-	{"state.backend.local-recovery", missing},
 	{"restart-strategy.", missing},
 	{"execution.checkpointing.unaligned.forced", missing},
 	{"execution.checkpointing.unaligned.", noNeed},

@@ -76,6 +76,7 @@ type Checkpoints struct {
 	Savepoint         string // to start from; "": none
 	Claim             bool   // it becomes the job's, who removes it
 	AllowNonRestored  bool   // state of the savepoint that the program has no operator for is dropped
+	Local             LocalRecovery
 	Recovery          string // the folder in which a killed program finds its state; "": it begins afresh
 	FS                vfs.FS // where these folders are; nil: on the machine's disks
 }
@@ -125,7 +126,7 @@ func (c *Checkpoints) config() (control.CheckpointConfig, error) {
 	if c.Storage == InFiles && c.Dir == "" && c.Recovery == "" {
 		err = errors.Join(errors.New("checkpoints are to lie in files, and no folder is set: set execution.checkpointing.dir, or call SetCheckpointStorage"), err)
 	}
-	if err != nil {
+	if err = errors.Join(err, c.Local.validate()); err != nil {
 		return out, fmt.Errorf("configure checkpoints: %w", err)
 	}
 	return out, nil
@@ -178,8 +179,10 @@ func (e *Env) keeping(ctx context.Context, jg *plan.JobGraph, id, name string) (
 		k.opt.Dir, err = places.name(ctx, fmt.Sprintf("%s/%d-%s", memoryCheckpoints, e.remembered, id))
 	default:
 		var dir string
-		dir, err = places.name(ctx, c.Dir)
-		k.opt.Dir = path.Join(dir, id)
+		if dir, err = places.name(ctx, c.Dir); err == nil {
+			k.opt.Dir = path.Join(dir, id)
+			_, err = e.copyLocally(&k) // the folder is new
+		}
 	}
 	if err == nil && c.Savepoint != "" && len(k.opt.Completed) == 0 {
 		err = k.fromSavepoint(ctx, places, c)

@@ -59,6 +59,12 @@ func (a *application) state() {
 		p       = "execution.checkpointing."
 		backend = "state.backend.type"
 	)
+	const local = p + "local-backup."
+	set(&to.Local.Backup, c.Boolean, "state.backend.local-recovery")
+	set(&to.Local.Read, c.Boolean, "state.backend.local-recovery")
+	set(&to.Local.Backup, c.Boolean, local+"enabled")
+	set(&to.Local.Read, c.Boolean, "execution.state-recovery.from-local")
+	set(&to.Local.Dirs, c.List, local+"dirs")
 	set(&to.MemoryLimit, c.Bytes, "state.memory-storage.limit")
 	set(&to.Dir, c.Text, p+"dir")
 	set(&to.SavepointDir, c.Text, p+"savepoint-dir")
@@ -100,6 +106,7 @@ func (a *application) recovery() {
 	c, to := a.c, &a.s.Checkpoints
 	const p = "execution.state-recovery."
 	set(&to.Savepoint, c.Text, p+"path")
+	set(&to.Recovery, c.Text, "execution.recovery.dir")
 	set(&to.AllowNonRestored, c.Boolean, p+"ignore-unclaimed-state")
 	if mode, ok := c.Text(p + "claim-mode"); ok {
 		to.Claim = mode == "CLAIM"

@@ -24,7 +24,10 @@ func (e *Env) recover(k *keeping, name string) error {
 	e.recoveries++
 	dir = path.Join(dir, fmt.Sprintf("job-%d-%s", e.recoveries, url.PathEscape(name)))
 	k.opt.Dir, k.opt.Last = path.Join(dir, "checkpoints"), path.Join(dir, "last")
-	err = k.opt.FS.MkdirAll(dir)
+	sweep, err := e.copyLocally(k)
+	if err == nil {
+		err = k.opt.FS.MkdirAll(dir)
+	}
 	if err == nil && e.Settings.Checkpoints.FS == nil { // another file system is this process's own
 		var unlock func()
 		if unlock, err = lock(path.Join(dir, "lock")); err == nil {
@@ -37,6 +40,7 @@ func (e *Env) recover(k *keeping, name string) error {
 	if err != nil {
 		return fmt.Errorf("recover job %q: %w", name, err)
 	}
+	sweep()
 	return nil
 }
 

@@ -69,6 +69,8 @@ func Ranks() []Rank {
 		{"internal/rest", "F5", "Flink's REST paths over the job manager"},
 		{"internal/webui", "F5", "the dashboard over REST"},
 
+		{"internal/localcopy", "F5", "local copies of checkpoints: a file system over a storage"},
+
 		{"internal/env", "F6", "the one joint: configuration, names to things, embedded runtime, Execute"},
 
 		{"stream", "F7", "builds a graph, holds no engine logic"},
