@@ -107,10 +107,7 @@ func (s *scribe) write(p *task.Part) {
 	m.Async = time.Duration(s.clock.Nanos() - start)
 	for _, part := range w.parts {
 		m.StateSize += part.Bytes()
-	}
-	m.CheckpointedSize = m.StateSize
-	if on != nil {
-		m.CheckpointedSize -= on.bytes
+		m.CheckpointedSize += part.WrittenBytes()
 	}
 	s.c.Tell(control.Acknowledged{
 		Job: s.job, Task: s.ref, Checkpoint: id, New: w.own, Reused: w.earlier, Payload: EncodeParts(w.parts), Metrics: m,

@@ -35,9 +35,6 @@ type layer struct {
 	// Valid once written is closed.
 	folder string
 	parts  []*checkpoint.Part // nil: it was not written
-	height int                // 1 if it is whole
-	bytes  int64              // of it and all below
-	whole  int64              // of the lowest one
 }
 
 // freeze says how the stores are frozen for checkpoint id. whole is asked for by the user.
@@ -70,8 +67,17 @@ func (l *layer) full() bool {
 	return false
 }
 
+// heavy reports whether a restore would read too much. Files of backends are shared, and pile up nothing.
 func (l *layer) heavy() bool {
-	return l.height >= maxLayers || (l.bytes-l.whole)*changesShare > l.whole
+	var whole, changes int64
+	for _, p := range l.parts {
+		n, w, c := p.Layers()
+		if n >= maxLayers {
+			return true
+		}
+		whole, changes = whole+w, changes+c
+	}
+	return changes*changesShare > whole
 }
 
 // take gives the layer of a snapshot that is about to be written; nil: nothing will build upon it.
@@ -90,14 +96,7 @@ func (l *layers) wrote(n *layer, folder string, parts []*checkpoint.Part) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n.folder, n.parts, n.height = folder, parts, 1
-	for _, p := range parts {
-		n.bytes += p.Bytes()
-	}
-	n.whole = n.bytes
-	if n.on != nil {
-		n.height, n.whole = n.on.height+1, n.on.whole
-	}
+	n.folder, n.parts = folder, parts
 	close(n.written)
 	if parts == nil {
 		l.drop(n.id)

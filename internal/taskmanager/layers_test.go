@@ -1,20 +1,38 @@
 package taskmanager
 
 import (
+	"encoding/binary"
 	"testing"
 
 	"github.com/flott-dev/flott/checkpoint"
 	"github.com/flott-dev/flott/internal/operator"
 	"github.com/flott-dev/flott/internal/vfs"
+	"github.com/flott-dev/flott/serde"
 	"github.com/flott-dev/flott/statebackend"
 )
 
-// part writes a part of about so many bytes.
-func part(t *testing.T, size int) *checkpoint.Part {
+// part writes a part whose table has so many rows, as changes upon another part if there is one.
+func part(t *testing.T, rows int, on *layer) *checkpoint.Part {
 	t.Helper()
-	w := checkpoint.Writer{FS: vfs.NewMem(), Folder: "/"}
-	p, err := w.Write(t.Context(), "00000000000000000000000000000001", 0, 0, 0,
-		&checkpoint.State{Lists: []checkpoint.List{{Name: "bytes", Items: [][]byte{make([]byte, size)}}}})
+	number := serde.Schema{Kind: serde.Int64}
+	table := statebackend.FrozenTable{
+		TableInfo: statebackend.TableInfo{Name: "numbers", Kind: "value", Key: &number, Value: &number},
+		Rows: func(yield func(*statebackend.Row, error) bool) {
+			for i := range rows {
+				b := binary.LittleEndian.AppendUint64(nil, uint64(i))
+				if !yield(&statebackend.Row{Key: b, Value: b}, nil) {
+					return
+				}
+			}
+		},
+	}
+	state := &checkpoint.State{}
+	if on != nil {
+		table.Changes, state.Earlier, state.EarlierFolder = true, on.parts[0], on.folder
+	}
+	state.Tables = []statebackend.FrozenTable{table}
+	w := checkpoint.Writer{FS: vfs.NewMem(), Folder: "/folder"}
+	p, err := w.Write(t.Context(), "00000000000000000000000000000001", 0, 0, 0, state)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,11 +61,7 @@ func (c *chain) write(id int64, size int) {
 	if err != nil {
 		c.Fatal(err)
 	}
-	parts := []*checkpoint.Part{part(c.T, size)}
-	if on != nil { // as the container does, the part names what is below
-		parts = append(parts, on.parts...)
-	}
-	c.layers.wrote(n, "folder", parts)
+	c.layers.wrote(n, "/folder", []*checkpoint.Part{part(c.T, size, on)})
 }
 
 func TestCheckpointsHoldChangesUntilTheseAreHalfOfTheWhole(t *testing.T) {
@@ -83,7 +97,7 @@ func TestChangesEndWithSixtyFourLayers(t *testing.T) {
 		}
 		size := 1
 		if id == 1 {
-			size = 1 << 20
+			size = 1000
 		}
 		c.write(id, size)
 	}
@@ -101,7 +115,7 @@ func TestChangesBuildUponWhatIsStillBeingWritten(t *testing.T) {
 	if _, err := two.below(done); err == nil {
 		t.Error("a task that is over waits for a layer")
 	}
-	c.layers.wrote(one, "folder", []*checkpoint.Part{part(t, 10)})
+	c.layers.wrote(one, "/folder", []*checkpoint.Part{part(t, 10, nil)})
 	if on, err := two.below(nil); err != nil || on != one {
 		t.Errorf("snapshot 2 builds upon %v, %v", on, err)
 	}
