@@ -21,7 +21,7 @@ import (
 
 func runCommand() command {
 	return command{
-		name: "run", args: "[-d] [-s PATH] [-n] [-p N] [-D KEY=VALUE]... [-c CONF] PROGRAM [ARGUMENTS]", summary: "run a program and serve its jobs", flink: true, operands: -1, before: true,
+		name: "run", args: "[-d] [-s PATH] [-n] [-recover DIR] [-p N] [-D KEY=VALUE]... [-c CONF] PROGRAM [ARGUMENTS]", summary: "run a program and serve its jobs", flink: true, operands: -1, before: true,
 		details: `PROGRAM is an executable file, or a .go file or folder of Go code, which is built
 first. It gets ARGUMENTS and the configuration, and serves its jobs at port 8081
 of this machine, or at a free one if that is taken, unless rest.port is set.
@@ -49,10 +49,10 @@ With -d it goes on in the background, and what it prints goes to a file.`,
 
 // launch is how a program is to be started.
 type launch struct {
-	savepoint, claim, conf string
-	allow                  bool
-	parallelism            int
-	keys                   map[string]string
+	savepoint, claim, conf, recover string
+	allow                           bool
+	parallelism                     int
+	keys                            map[string]string
 }
 
 // launchFlags declares the flags that give a program its configuration.
@@ -61,6 +61,7 @@ func launchFlags(f *flag.FlagSet) *launch {
 	textFlag(f, &l.savepoint, "s", "fromSavepoint", "start from the savepoint or retained checkpoint at `PATH`")
 	boolFlag(f, &l.allow, "n", "allowNonRestoredState", "drop state of the savepoint that the program has no operator for")
 	textFlag(f, &l.claim, "cm", "claimMode", "whose the savepoint is afterwards: `MODE` no_claim (the default), claim or legacy")
+	f.StringVar(&l.recover, "recover", "", "keep checkpoints in the folder `DIR`, and go on from the last one if the program was killed")
 	parallelism := func(text string) error {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
@@ -101,6 +102,9 @@ func (l *launch) configuration() (map[string]string, error) {
 	}
 	if l.savepoint != "" {
 		keys["execution.state-recovery.path"] = l.savepoint
+	}
+	if l.recover != "" {
+		keys["execution.recovery.dir"] = l.recover
 	}
 	if l.allow {
 		keys["execution.state-recovery.ignore-unclaimed-state"] = "true"
