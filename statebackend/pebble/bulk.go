@@ -22,7 +22,6 @@ type bulk struct {
 	tree *tree
 	rows []heldRow
 	data []byte
-	file int
 	any  bool // pieces were written
 }
 

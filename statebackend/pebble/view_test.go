@@ -77,17 +77,6 @@ func (c *counts) freeze(how statebackend.Freezing) *frozen {
 	return f.(*frozen)
 }
 
-// numbers reads the rows of a snapshot.
-func numbers(tb testing.TB, f statebackend.Frozen) map[int64]int64 {
-	tb.Helper()
-	got := map[int64]int64{}
-	for r, err := range f.Tables()[0].Rows {
-		fatal(tb, err)
-		got[int64(binary.LittleEndian.Uint64(r.Key))] = int64(binary.LittleEndian.Uint64(r.Value))
-	}
-	return got
-}
-
 func span(from, to int64) (out []int64) {
 	for i := from; i < to; i++ {
 		out = append(out, i)
