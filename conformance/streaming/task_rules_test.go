@@ -84,7 +84,7 @@ func (f *fullAfter) Create(name string, how vfs.Mode) (vfs.Writer, error) {
 func ruleAsyncFailure(t *testing.T) {
 	disk := &fullAfter{FS: vfs.NewMem()}
 	e := stream.NewEnv(func(s *env.Settings) { s.Checkpoints.FS = disk }).SetParallelism(1).
-		EnableCheckpointing(20 * time.Millisecond).SetCheckpointStorage("/checkpoints")
+		SetRestartStrategy(stream.NoRestart()).EnableCheckpointing(20 * time.Millisecond).SetCheckpointStorage("/checkpoints")
 	s := e.FromGenerator(-1, func(i int64) int64 { return i }, 1000).Map(func(x int64) int64 { return x })
 	for range 3 {
 		s = s.Process(newHoard)
