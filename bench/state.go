@@ -40,7 +40,7 @@ func (o stateOptions) span(d time.Duration) time.Duration {
 	return max(min(d, 100*time.Millisecond), d/time.Duration(o.shrink))
 }
 
-const notIncremental = "checkpoints are full ones: there are no incremental ones yet"
+const notIncremental = "measured with full checkpoints: incremental ones are not measured here yet"
 
 func stateSuite() []stateWorkload {
 	return []stateWorkload{
