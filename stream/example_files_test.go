@@ -2,6 +2,7 @@ package stream_test
 
 import (
 	"context"
+	"encoding/json/v2"
 	"fmt"
 	"io"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/flott-dev/flott/connector/csv"
+	"github.com/flott-dev/flott/connector/jsonl"
 	"github.com/flott-dev/flott/stream"
 )
 
@@ -90,7 +92,7 @@ func ExampleEnv_ReadJSONLines() {
 	path, done := scratch("trades.jsonl", `{"symbol":"AAA","price":1.5}`+"\n"+`{"symbol":"BBB","count":3}`+"\n")
 	defer done()
 	env := stream.NewEnv().SetParallelism(1)
-	env.ReadJSONLines[trade](path).Print()
+	env.ReadJSONLines[trade](path, jsonl.Options(json.RejectUnknownMembers(true)), stream.SplitSize(1<<20)).Print()
 	if _, err := env.Execute(context.Background(), "trades"); err != nil {
 		fmt.Println(err)
 	}

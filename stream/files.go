@@ -3,7 +3,9 @@ package stream
 import (
 	"encoding/json/v2"
 	"fmt"
+	"io/fs"
 	"math"
+	"reflect"
 	"time"
 
 	"github.com/flott-dev/flott/connector/csv"
@@ -13,13 +15,25 @@ import (
 	"github.com/flott-dev/flott/process"
 )
 
-// ReadOption changes which files are read, and how.
+// ReadOption changes which files are read, and how. All functions that read files take it.
 type ReadOption func(*reading)
+
+// ReadsCSV makes a ReadOption a CSVOption.
+func (ReadOption) ReadsCSV() {}
+
+// ReadsJSONLines makes a ReadOption a JSONLinesOption.
+func (ReadOption) ReadsJSONLines() {}
+
+// CSVOption is what ReadCSV takes: a csv.Option or a ReadOption, nothing else.
+type CSVOption interface{ ReadsCSV() }
+
+// JSONLinesOption is what ReadJSONLines takes: a jsonl.Option (see jsonl.Options) or a ReadOption, nothing else.
+type JSONLinesOption interface{ ReadsJSONLines() }
 
 // reading is what ReadOptions set.
 type reading struct {
 	recursive, hidden, skipBad bool
-	filter                     func(path string) bool
+	filter                     func(path string, info fs.FileInfo) bool
 	watch                      *time.Duration
 	charset                    file.Charset
 	splitSize                  int64
@@ -31,8 +45,11 @@ func Recursive() ReadOption { return func(r *reading) { r.recursive = true } }
 // Hidden reads files and folders whose names begin with "." or "_", too.
 func Hidden() ReadOption { return func(r *reading) { r.hidden = true } }
 
-// OnlyFiles reads only files for whose path keep returns true.
-func OnlyFiles(keep func(path string) bool) ReadOption { return func(r *reading) { r.filter = keep } }
+// OnlyFiles reads only files for which keep returns true: by path, size, time of change. With Watch a file that was not
+// kept is asked about again at every look, so it may be read later. See file.Source.Filter.
+func OnlyFiles(keep func(path string, info fs.FileInfo) bool) ReadOption {
+	return func(r *reading) { r.filter = keep }
+}
 
 // Watch makes the stream unbounded: files are looked for again and again, with a pause of interval (at least 1 ms), and
 // new or changed ones are read as a whole (Flink: PROCESS_CONTINUOUSLY). See file.Source.Watch.
@@ -61,15 +78,36 @@ func (e *Env) ReadFile[T any](format file.Format[T], path string, opts ...ReadOp
 }
 
 // ReadCSV is a stream of the rows of CSV files as structs, whose fields say by tags which columns they are: see package
-// csv. Use ReadFile with csv.Format to set options of files as well.
-func (e *Env) ReadCSV[T any](path string, opts ...csv.Option) *Stream[T] {
-	return e.readFile("CSV Source", file.New(csv.Format[T](opts...), path), nil)
+// csv. It takes options of rows (csv.Header()) and of files (Recursive()).
+func (e *Env) ReadCSV[T any](path string, opts ...CSVOption) *Stream[T] {
+	rows, files := sortOptions[csv.Option](e, opts)
+	return e.readFile("CSV Source", file.New(csv.Format[T](rows...), path), files)
 }
 
-// ReadJSONLines is a stream of the lines of files, each of which is a JSON value, as encoding/json/v2 reads it. Use
-// ReadFile with jsonl.Format to set options of files as well.
-func (e *Env) ReadJSONLines[T any](path string, opts ...json.Options) *Stream[T] {
-	return e.readFile("JSON Lines Source", file.New(jsonl.Format[T](opts...), path), nil)
+// ReadJSONLines is a stream of the lines of files, each of which is a JSON value, as encoding/json/v2 reads it. It takes
+// options of values (jsonl.Options(json.RejectUnknownMembers(true))) and of files (Recursive()).
+func (e *Env) ReadJSONLines[T any](path string, opts ...JSONLinesOption) *Stream[T] {
+	lines, files := sortOptions[jsonl.Option](e, opts)
+	values := make([]json.Options, len(lines))
+	for i, l := range lines {
+		values[i] = l.JSON()
+	}
+	return e.readFile("JSON Lines Source", file.New(jsonl.Format[T](values...), path), files)
+}
+
+// sortOptions tells the options of a format, of type O, from those of files.
+func sortOptions[O, I any](e *Env, opts []I) (own []O, files []ReadOption) {
+	for _, opt := range opts {
+		switch opt := any(opt).(type) {
+		case O:
+			own = append(own, opt)
+		case ReadOption:
+			files = append(files, opt)
+		default:
+			e.report(fmt.Errorf("an option of type %T is neither a %s nor a stream.ReadOption", opt, reflect.TypeFor[O]()))
+		}
+	}
+	return own, files
 }
 
 func (e *Env) readFile[T any](name string, src *file.Source[T], opts []ReadOption) *Stream[T] {

@@ -3,8 +3,10 @@ package stream_test
 import (
 	"bufio"
 	"context"
+	"encoding/json/v2"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/flott-dev/flott/connector/csv"
 	"github.com/flott-dev/flott/connector/file"
+	"github.com/flott-dev/flott/connector/jsonl"
 	"github.com/flott-dev/flott/stream"
 )
 
@@ -60,7 +63,8 @@ func TestReadTextFileReadsLines(t *testing.T) {
 		"a pattern":  {filepath.Join(dir, "*.txt"), []stream.ReadOption{stream.SplitSize(3)}, "[one three two]"},
 		"recursive":  {dir, []stream.ReadOption{stream.Recursive()}, "[four one three two]"},
 		"hidden":     {dir, []stream.ReadOption{stream.Hidden()}, "[five one three two]"},
-		"a filter":   {dir, []stream.ReadOption{stream.OnlyFiles(func(p string) bool { return strings.HasSuffix(p, "b.txt") })}, "[three]"},
+		"a filter":   {dir, []stream.ReadOption{stream.OnlyFiles(func(p string, _ fs.FileInfo) bool { return strings.HasSuffix(p, "b.txt") })}, "[three]"},
+		"of a size":  {dir, []stream.ReadOption{stream.OnlyFiles(func(_ string, i fs.FileInfo) bool { return i.Size() > 5 })}, "[one two]"},
 		"in Latin-1": {filepath.Join(dir, "b.txt"), []stream.ReadOption{stream.InCharset(file.Latin1)}, "[three]"},
 	} {
 		env := stream.NewEnv().SetParallelism(3)
@@ -166,6 +170,46 @@ func TestReadJSONLinesReadsValues(t *testing.T) {
 	if got := fmt.Sprint(sorted(g.xs)); got != "[{ 0 0} {A 1.5 2}]" || len(bad.xs) != 1 || bad.xs[0].Line != 3 {
 		t.Errorf("got %s, bad %+v", got, bad.xs)
 	}
+}
+
+// TestOptionsOfFormatsAndFilesGoTogether reads a folder in a folder with options of both kinds.
+func TestOptionsOfFormatsAndFilesGoTogether(t *testing.T) {
+	dir := folder(t, map[string]string{
+		"a.csv": "A;1.5;2\n", "sub/b.csv": "B;cheap;2\nC;2.5;3\n", "sub/c.txt": "no row\n",
+		"x.json": `{"symbol":"X","other":1}` + "\n" + `{"symbol":"Y"}` + "\n", "sub/old.json": `{"symbol":"Z"}` + "\n",
+	})
+	long := time.Date(2001, 2, 3, 4, 5, 6, 0, time.UTC)
+	if err := os.Chtimes(filepath.Join(dir, "sub/old.json"), long, long); err != nil {
+		t.Fatal(err)
+	}
+	ends := func(suffix string) stream.ReadOption {
+		return stream.OnlyFiles(func(path string, info fs.FileInfo) bool {
+			return strings.HasSuffix(path, suffix) && info.ModTime().After(long)
+		})
+	}
+	env := stream.NewEnv().SetParallelism(2)
+	var rows, values gather[trade]
+	env.ReadCSV[trade](dir, csv.Comma(";"), stream.Recursive(), ends(".csv"), stream.SkipBadRecords()).ForEach(rows.add)
+	env.ReadJSONLines[trade](dir, stream.Recursive(), jsonl.Options(json.RejectUnknownMembers(true)), ends(".json"),
+		jsonl.Option{}, stream.SkipBadRecords()).ForEach(values.add)
+	execute(t, env)
+	if got := fmt.Sprint(sorted(rows.xs), sorted(values.xs)); got != "[{A 1.5 2} {C 2.5 3}] [{Y 0 0}]" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// ownOption pretends to be an option.
+type ownOption struct{}
+
+func (ownOption) ReadsCSV()       {}
+func (ownOption) ReadsJSONLines() {}
+
+func TestForeignOptionsAreMistakesOfTheProgram(t *testing.T) {
+	env := stream.NewEnv()
+	env.ReadCSV[trade]("t.csv", ownOption{}).Discard()
+	env.ReadJSONLines[trade]("t.json", nil, ownOption{}).Discard()
+	executeFailing(t, env, "files_test.go", "type stream_test.ownOption is neither a csv.Option nor a stream.ReadOption",
+		"type <nil> is neither a jsonl.Option", "type stream_test.ownOption is neither a jsonl.Option")
 }
 
 func TestSourceWithoutBadRecordsSaysSo(t *testing.T) {

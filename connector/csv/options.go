@@ -11,6 +11,9 @@ import (
 // Option changes how rows are read.
 type Option func(*options)
 
+// ReadsCSV makes an Option a stream.CSVOption.
+func (Option) ReadsCSV() {}
+
 // Quoting says what quotes in a field mean.
 type Quoting uint8
 

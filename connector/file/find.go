@@ -66,7 +66,7 @@ func (f *finder) add(p string) error {
 }
 
 func (f *finder) file(p string, info fs.FileInfo) {
-	if f.filter == nil || f.filter(p) {
+	if f.filter == nil || f.filter(p, info) {
 		f.found = append(f.found, located{p, info.Size(), info.ModTime().UnixNano(), info.Mode().IsRegular()})
 	}
 }

@@ -3,6 +3,7 @@ package file
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"time"
 
@@ -26,7 +27,7 @@ type settings struct {
 	splitSize int64
 	recursive bool
 	hidden    bool
-	filter    func(path string) bool
+	filter    func(path string, info fs.FileInfo) bool
 	watch     time.Duration
 	horizon   time.Duration
 	charset   Charset
@@ -67,8 +68,13 @@ func (s Source[T]) Recursive() *Source[T] { s.recursive = true; return &s }
 // Hidden reads files and folders whose names begin with "." or "_", too.
 func (s Source[T]) Hidden() *Source[T] { s.hidden = true; return &s }
 
-// Filter reads only files for whose path keep returns true. Files named as such are asked about, too.
-func (s Source[T]) Filter(keep func(path string) bool) *Source[T] { s.filter = keep; return &s }
+// Filter reads only files for which keep returns true. It is asked about every file that was found, files named as such,
+// too, but not about standard input. It is called by one goroutine at a time, whenever files are looked for: a watching
+// source asks again about a file that was not kept.
+func (s Source[T]) Filter(keep func(path string, info fs.FileInfo) bool) *Source[T] {
+	s.filter = keep
+	return &s
+}
 
 // Watch makes the source unbounded: it looks for files again and again, with a pause of interval (at least 1 ms), and
 // reads what is new. A file is known by its path: a renamed file is a new one. Each file is read once, whatever its time

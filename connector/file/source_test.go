@@ -282,7 +282,7 @@ func TestPathsAreFilesFoldersAndPatterns(t *testing.T) {
 			t.Errorf("%v: %q, %v, want %q", c.paths, got, err, c.want)
 		}
 	}
-	got, err := filetest.Collect(file.Lines("d").On(m).Recursive().Hidden().Filter(func(p string) bool {
+	got, err := filetest.Collect(file.Lines("d").On(m).Recursive().Hidden().Filter(func(p string, _ fs.FileInfo) bool {
 		return strings.HasSuffix(p, "x.txt") || strings.Contains(p, ".git/")
 	}), 1, 16)
 	if err != nil || strings.Join(got, " ") != "d/.git/y.txt d/_tmp/x.txt" {

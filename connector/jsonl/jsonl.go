@@ -13,6 +13,18 @@ import (
 	"github.com/flott-dev/flott/connector/file"
 )
 
+// Option carries options of encoding/json/v2 to where options of files are taken as well (stream.Env.ReadJSONLines).
+type Option struct{ json json.Options }
+
+// Options is an Option of options of encoding/json/v2; later ones win.
+func Options(opts ...json.Options) Option { return Option{json.JoinOptions(opts...)} }
+
+// JSON gives them back; nil for the zero Option.
+func (o Option) JSON() json.Options { return o.json }
+
+// ReadsJSONLines makes an Option a stream.JSONLinesOption.
+func (Option) ReadsJSONLines() {}
+
 // Format reads each line into an element of type T as encoding/json/v2 does, with its options (for example
 // json.RejectUnknownMembers). Lines of white space are skipped. Files are cut into splits anywhere, as a line break can't
 // be within a line's value. A line that can't be read is a *file.Error with the line and the offset of the byte at which
