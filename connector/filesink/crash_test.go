@@ -348,6 +348,8 @@ func contents(t *testing.T, f vfs.FS, dir string) (lines, files, hidden []string
 
 func decompressed(name string, data []byte) ([]byte, error) {
 	switch path.Ext(name) {
+	case ".leaves":
+		return unleaved(data)
 	case ".gz":
 		z, err := gzip.NewReader(bytes.NewReader(data))
 		if err != nil {
@@ -412,7 +414,9 @@ func sinks() map[string]func(fs vfs.FS) *filesink.Sink[string] {
 		return func(fs vfs.FS) *filesink.Sink[string] { return s.On(fs, id) }
 	}
 	type sink = *filesink.Sink[string]
+	whole := filesink.NewBulk("out", leaves).BucketBy(func(x string) string { return x[:1] })
 	return map[string]func(fs vfs.FS) *filesink.Sink[string]{
+		"whole files":      func(fs vfs.FS) *filesink.Sink[string] { return whole.On(fs, id) },
 		"one file":         on(func(s sink) sink { return s.NoBuckets().RolloverInterval(0) }),
 		"buckets":          on(func(s sink) sink { return s }),
 		"small files":      on(func(s sink) sink { return s.MaxPartSize(25) }),

@@ -17,16 +17,24 @@ type part struct {
 	path               string // of the hidden file
 	w                  vfs.Writer
 	z                  compressor // nil: not compressed
+	format             format     // nil: a file of records
 	buf                []byte     // records that are to be compressed or written
-	out                []byte     // compressed bytes that are to be written
+	out                []byte     // what the compressor or the format made and is to be written
 	size               int64      // bytes written, or in out
 	created, changed   int64      // ms
 	unsynced           bool       // bytes were written since the last sync
 	covered            bool       // a snapshot may refer to the file
 }
 
-// Write takes what the compressor makes.
+// Write takes what the compressor or the format makes.
 func (p *part) Write(b []byte) (int, error) {
+	if len(p.out) == 0 && len(b) >= block {
+		if err := p.put(b); err != nil {
+			return 0, err
+		}
+		p.size += int64(len(b))
+		return len(b), nil
+	}
 	p.out = append(p.out, b...)
 	p.size += int64(len(b))
 	if len(p.out) < block {
@@ -92,15 +100,20 @@ func (p *part) finish() (compressor, error) {
 		if err := p.z.Close(); err != nil {
 			return nil, fmt.Errorf("compress for %s: %w", p.path, err)
 		}
-		if err := p.put(p.out); err != nil {
-			return nil, err
+	}
+	if p.format != nil {
+		if err := p.format.Close(); err != nil {
+			return nil, fmt.Errorf("write the end of %s: %w", p.path, err)
 		}
+	}
+	if err := p.put(p.out); err != nil {
+		return nil, err
 	}
 	if err := p.sync(); err != nil {
 		return nil, err
 	}
 	z, w := p.z, p.w
-	p.w, p.z, p.buf, p.out = nil, nil, nil, nil
+	p.w, p.z, p.format, p.buf, p.out = nil, nil, nil, nil, nil
 	if err := w.Close(); err != nil {
 		return nil, fmt.Errorf("close %s: %w", p.path, err)
 	}

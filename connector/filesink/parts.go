@@ -3,6 +3,7 @@ package filesink
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"path"
@@ -19,6 +20,8 @@ type parts struct {
 	id   string
 	next int64     // the count of the next file
 	from *coverage // nil: the job was not restored
+
+	formatter func(w io.Writer) (format, error) // nil: files of records
 
 	open     map[string]*part // by bucket
 	last     *part            // the one of open that was written to last
@@ -70,7 +73,14 @@ func (p *parts) at(bucket string, now int64) (*part, error) {
 
 // full tells whether a file is larger than it should be.
 func (p *parts) full(f *part) bool {
-	return p.maxSize > 0 && f.size+int64(len(f.buf)) > p.maxSize
+	if p.maxSize <= 0 {
+		return false
+	}
+	size := f.size + int64(len(f.buf))
+	if f.format != nil {
+		size += f.format.Held()
+	}
+	return size > p.maxSize
 }
 
 // old tells whether a file was begun or written to too long ago.
@@ -90,6 +100,13 @@ func (p *parts) begin(bucket string, now int64) (*part, error) {
 		return nil, err
 	}
 	p.open[bucket] = f
+	if p.formatter != nil {
+		var err error
+		if f.format, err = p.formatter(f); err != nil {
+			return nil, fmt.Errorf("begin %s: %w", f.path, err)
+		}
+		return f, nil
+	}
 	f.buf = append(p.buf[:0], p.settings.begin...)
 	p.buf = nil
 	var err error
@@ -143,7 +160,7 @@ func (p *parts) flush(end bool, now int64) error {
 	if p.err != nil {
 		return p.err
 	}
-	all := end || p.onCheckpoint || p.compression != Uncompressed
+	all := end || p.onCheckpoint || p.sealed()
 	for _, bucket := range slices.Sorted(maps.Keys(p.open)) {
 		f := p.open[bucket]
 		var err error

@@ -70,7 +70,7 @@ func (p *parts) copy(o *openPart, old vfs.File) error {
 	if f.size = n; n < o.size {
 		return fmt.Errorf("%w: it has %d bytes, not %d", errLost, n, o.size)
 	}
-	if p.open[o.bucket] == nil && p.compression == Uncompressed {
+	if p.open[o.bucket] == nil && !p.sealed() {
 		p.closed, p.open[o.bucket] = p.closed[:len(p.closed)-1], f
 		return nil
 	}

@@ -36,6 +36,7 @@ type settings struct {
 	prefix, suffix string
 	begin          string // of each file
 	compression    Compression
+	whole          bool // files are whole ones of a format: they can't be written further once they are closed
 
 	bucketing  assignment
 	pattern    string
@@ -50,6 +51,10 @@ type settings struct {
 
 // assign chooses how buckets are found; the last choice counts.
 func (s *settings) assign(a assignment) { s.bucketing, s.noFunction = a, false }
+
+// sealed tells whether files can't be written further after a failure: compressors and formats can't go on in the middle.
+// They are closed at every checkpoint.
+func (s *settings) sealed() bool { return s.whole || s.compression != Uncompressed }
 
 func (s *settings) mistake(format string, args ...any) error {
 	return fmt.Errorf("file sink %q: %w", s.dir, fmt.Errorf(format, args...))
@@ -72,6 +77,8 @@ func (s *settings) check() (*layout, error) {
 		return nil, s.mistake("prefix %q, suffix %q: %q marks files that are not complete", s.prefix, s.suffix, inProgress)
 	case s.compression > Zstd:
 		return nil, s.mistake("unknown compression %d", s.compression)
+	case s.whole && s.compression != Uncompressed:
+		return nil, s.mistake("%v would compress whole files, which others could not read: tell the format to compress inside", s.compression)
 	case s.maxSize < 0:
 		return nil, s.mistake("largest size of a part of %d bytes is negative", s.maxSize)
 	case s.rollover < 0 || s.inactivity < 0:

@@ -31,7 +31,8 @@ import (
 type Sink[T any] struct {
 	settings
 	encoding file.Encoding[T]
-	by       func(*T) string // nil: not by the element
+	bulk     *file.BulkEncoding[T] // nil: encoding
+	by       func(*T) string       // nil: not by the element
 	with     func(T, connector.ElementContext) string
 }
 
@@ -42,14 +43,21 @@ func New[T any](dir string, e file.Encoding[T]) *Sink[T] {
 	if e.Delimiter == "" {
 		e.Delimiter = "\n"
 	}
+	s := describe[T](dir)
+	s.encoding, s.begin = e, e.Begin
+	return s
+}
+
+// describe is a description without an encoding.
+func describe[T any](dir string) *Sink[T] {
 	if dir != "" {
 		dir = filepath.ToSlash(filepath.Clean(dir))
 	}
 	return &Sink[T]{settings: settings{
-		fs: vfs.OS{}, dir: dir, ids: randomID, prefix: "part", begin: e.Begin,
+		fs: vfs.OS{}, dir: dir, ids: randomID, prefix: "part",
 		pattern: DefaultPattern, zone: time.Local,
 		maxSize: DefaultMaxPartSize, rollover: time.Minute, inactivity: time.Minute,
-	}, encoding: e}
+	}}
 }
 
 // randomID tells the hidden files of different writers apart.
@@ -133,10 +141,11 @@ func (s Sink[T]) RollOnCheckpoint() *Sink[T] { s.onCheckpoint = true; return &s 
 // PartPrefix sets the begin of the files' names; the default is "part".
 func (s Sink[T]) PartPrefix(prefix string) *Sink[T] { s.prefix = prefix; return &s }
 
-// PartSuffix sets the end of the files' names, such as ".csv"; that of a compression follows it. The default is none.
+// PartSuffix sets the end of the files' names, such as ".csv"; that of a compression follows it. The default is none, with
+// NewBulk the format's.
 func (s Sink[T]) PartSuffix(suffix string) *Sink[T] { s.suffix = suffix; return &s }
 
-// Compress compresses the files; their names end in .gz or .zst.
+// Compress compresses the files; their names end in .gz or .zst. With NewBulk it is a mistake: see its format's options.
 func (s Sink[T]) Compress(c Compression) *Sink[T] { s.compression = c; return &s }
 
 // KeepLeftovers leaves the hidden files that a restored job finds and does not know. The default is to remove those of the
@@ -178,9 +187,11 @@ func (s *Sink[T]) Committer(ctx connector.WriterContext) (connector.Committer[Co
 // checked is Check; it returns the pattern of the buckets, nil if they are not by time.
 func (s *Sink[T]) checked() (*layout, error) {
 	switch {
+	case s.bulk != nil && s.bulk.Err != nil:
+		return nil, s.mistake("%w", s.bulk.Err)
 	case s.encoding.Err != nil:
 		return nil, s.mistake("%w", s.encoding.Err)
-	case s.encoding.Open == nil:
+	case s.bulk == nil && s.encoding.Open == nil, s.bulk != nil && s.bulk.Open == nil:
 		return nil, s.mistake("no encoding")
 	}
 	return s.settings.check()

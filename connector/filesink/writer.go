@@ -19,6 +19,7 @@ func (s *Sink[T]) open(ctx connector.WriterContext, states []connector.WriterSta
 		return nil, err
 	}
 	p := s.newParts(ctx)
+	p.formatter = s.formatter()
 	if err = p.root(); err == nil && len(states) > 0 {
 		err = p.restore(states)
 	}
@@ -26,15 +27,21 @@ func (s *Sink[T]) open(ctx connector.WriterContext, states []connector.WriterSta
 		p.fail(s.mistake("%w", err))
 		return nil, errors.Join(s.mistake("%w", err), p.drop())
 	}
-	w := &writer[T]{parts: p, encode: s.encoding.Open(), delimiter: s.encoding.Delimiter, by: s.by, with: s.with}
+	w := &writer[T]{parts: p, delimiter: s.encoding.Delimiter, by: s.by, with: s.with}
 	w.times.layout = layout
 	if timed, ok := ctx.(connector.TimedContext); ok {
 		w.now = timed.Now
 	} else {
 		w.now = clock.NewSystem().Millis
 	}
-	if s.bucketing == byContext {
+	if s.bulk == nil {
+		w.encode = s.encoding.Open()
+	}
+	switch {
+	case s.bucketing == byContext:
 		return w, nil
+	case s.bulk != nil:
+		return &bulkWriter[T]{w}, nil
 	}
 	return &runWriter[T]{w}, nil
 }
@@ -42,7 +49,8 @@ func (s *Sink[T]) open(ctx connector.WriterContext, states []connector.WriterSta
 // writer writes the elements of one subtask.
 type writer[T any] struct {
 	*parts
-	encode    func(dst []byte, x T) ([]byte, error)
+	encode    func(dst []byte, x T) ([]byte, error) // nil: the files are whole ones of a format
+	one       [1]T                                  // an element that comes alone
 	delimiter string
 	by        func(*T) string
 	with      func(T, connector.ElementContext) string
@@ -59,7 +67,8 @@ func (w *writer[T]) Write(x T, at connector.ElementContext) error {
 	var err error
 	switch w.bucketing {
 	case byElement:
-		bucket = w.by(&x)
+		w.one[0] = x
+		bucket = w.by(&w.one[0])
 	case byContext:
 		bucket = w.with(x, at)
 	default:
@@ -68,7 +77,23 @@ func (w *writer[T]) Write(x T, at connector.ElementContext) error {
 	if err != nil {
 		return err
 	}
+	if w.encode == nil {
+		w.one[0] = x
+		return w.addAll(bucket, w.one[:], at.ProcessingTime)
+	}
 	return w.add(bucket, x, at.ProcessingTime)
+}
+
+// bucket is that of the ith element of a run.
+func (w *writer[T]) bucket(xs []T, times []int64, i int, now int64) (string, error) {
+	if w.bucketing == byElement {
+		return w.by(&xs[i]), nil
+	}
+	at := int64(math.MinInt64)
+	if times != nil {
+		at = times[i]
+	}
+	return w.timed(at, now)
 }
 
 // timed is the bucket of an element for which its times count.
@@ -128,18 +153,9 @@ func (w *runWriter[T]) WriteRun(xs []T, times []int64) error {
 	}
 	now := w.now()
 	for i := range xs {
-		var bucket string
-		if w.bucketing == byElement {
-			bucket = w.by(&xs[i])
-		} else {
-			at := int64(math.MinInt64)
-			if times != nil {
-				at = times[i]
-			}
-			var err error
-			if bucket, err = w.timed(at, now); err != nil {
-				return err
-			}
+		bucket, err := w.bucket(xs, times, i, now)
+		if err != nil {
+			return err
 		}
 		if err := w.add(bucket, xs[i], now); err != nil {
 			return err
