@@ -25,10 +25,16 @@ func (ReadOption) ReadsCSV() {}
 func (ReadOption) ReadsJSONLines() {}
 
 // CSVOption is what ReadCSV takes: a csv.Option or a ReadOption, nothing else.
-type CSVOption interface{ ReadsCSV() }
+type CSVOption interface {
+	// ReadsCSV does nothing; it marks the options.
+	ReadsCSV()
+}
 
 // JSONLinesOption is what ReadJSONLines takes: a jsonl.Option (see jsonl.Options) or a ReadOption, nothing else.
-type JSONLinesOption interface{ ReadsJSONLines() }
+type JSONLinesOption interface {
+	// ReadsJSONLines does nothing; it marks the options.
+	ReadsJSONLines()
+}
 
 // reading is what ReadOptions set.
 type reading struct {

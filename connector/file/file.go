@@ -18,6 +18,9 @@ type Split struct {
 	// Position is where the next record to read begins; Start while nothing was read. It counts the bytes of the decoded
 	// text where a file is compressed or in another charset.
 	Position int64
+	// Skip is the number of records behind Position that were read, in formats whose records lie in blocks: only blocks
+	// have positions there.
+	Skip int64
 }
 
 // end is the last position at which a record of this split may begin.

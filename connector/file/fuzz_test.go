@@ -60,8 +60,10 @@ func (c chunked) Read(p []byte) (int, error) { return c.Reader.Read(p[:min(len(p
 
 // FuzzState decodes any bytes as a snapshot: what is accepted is encoded to a snapshot that means the same.
 func FuzzState(f *testing.F) {
-	f.Add(encodeState([]Split{{"a", 1, 2, 3}}, seenFiles{"b": {4, 5, 6}}))
+	f.Add(encodeState([]Split{{"a", 1, 2, 3, 4}}, seenFiles{"b": {4, 5, 6}}))
 	f.Add([]byte{1, 0, 0})
+	f.Add([]byte{2, 0, 0})
+	f.Add([]byte("\x01\x01\x03d/a\x20\xd8\x04\x28\x00"))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		pending, seen, err := decodeState(b)
@@ -98,16 +100,20 @@ func FuzzWide(f *testing.F) {
 func TestStateOfAnotherVersionIsRefused(t *testing.T) {
 	b := encodeState(nil, nil)
 	b[0]++
-	if _, _, err := decodeState(b); err == nil || !strings.Contains(err.Error(), "version 2") {
+	if _, _, err := decodeState(b); err == nil || !strings.Contains(err.Error(), "version 3") {
 		t.Errorf("got %v", err)
 	}
 }
 
 // TestStateFormat is the golden file of the format.
 func TestStateFormat(t *testing.T) {
-	got := encodeState([]Split{{"d/a", 16, 300, 20}}, seenFiles{"b": {1, -1, 0}})
-	want := "\x01\x01\x03d/a\x20\xd8\x04\x28\x01\x01b\x02\x01\x00"
+	got := encodeState([]Split{{"d/a", 16, 300, 20, 5}}, seenFiles{"b": {1, -1, 0}})
+	want := "\x02\x01\x03d/a\x20\xd8\x04\x28\x0a\x01\x01b\x02\x01\x00"
 	if string(got) != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+	pending, seen, err := decodeState([]byte("\x01\x01\x03d/a\x20\xd8\x04\x28\x01\x01b\x02\x01\x00"))
+	if err != nil || !slices.Equal(pending, []Split{{"d/a", 16, 300, 20, 0}}) || seen["b"] != (seenFile{1, -1, 0}) {
+		t.Errorf("version 1: %v, %v, %v", pending, seen, err)
 	}
 }

@@ -28,6 +28,9 @@ type Input struct {
 	end    int   //
 	base   int64 // offset of buf[0]
 	start  int64
+	skip   int64 // records at the begin that were emitted
+	read   int64 // bytes read at random
+	want   int   // the length of window that FillTo is to reach
 	stop   int64 // the last offset at which a record of this split may begin
 	size   int64 // of the file where it is known to matter, or math.MaxInt64
 	block  int
@@ -61,6 +64,10 @@ func (in *Input) Start() int64 { return in.start }
 // Stop is the last offset at which a record of this split may begin; math.MaxInt64 if the file is not cut.
 func (in *Input) Stop() int64 { return in.stop }
 
+// Skip is the number of records, of the block that begins at Offset, that were emitted before: more than 0 only for the
+// formats of BlockDecoders, after a restore.
+func (in *Input) Skip() int64 { return in.skip }
+
 // Window is the text at hand. The slice may be kept, its bytes never change.
 func (in *Input) Window() []byte { return in.buf[in.pos:in.end:in.end] }
 
@@ -91,6 +98,19 @@ func (in *Input) Fill() error {
 	return io.ErrNoProgress
 }
 
+// FillTo makes the window at least n bytes long, for records that tell their lengths: it reads as much as that at once,
+// also behind the end of the split. Its errors are those of Fill; io.EOF says that the text ends before.
+func (in *Input) FillTo(n int) error {
+	in.want = n
+	defer func() { in.want = 0 }()
+	for in.end-in.pos < n {
+		if err := in.Fill(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // grow takes a new block and copies the window to its begin: the old block belongs to the elements that point into it.
 func (in *Input) grow() {
 	window := in.end - in.pos
@@ -115,7 +135,9 @@ func (in *Input) limit() int {
 // left is how many bytes are worth reading at once.
 func (in *Input) left() int64 {
 	at := in.base + int64(in.end)
-	return min(max(in.stop-at, 0), max(in.size-at, 0), math.MaxInt64-lookahead) + lookahead
+	rest := max(in.size-at, 0)
+	ours := min(max(in.stop-at, 0), rest, math.MaxInt64-lookahead) + lookahead
+	return max(ours, min(int64(in.want-(in.end-in.pos)), rest))
 }
 
 // Bad tells of a record that can't be decoded, with the offset at which it begins. The decoder goes on with the next

@@ -37,7 +37,7 @@ func (o *opener) open(s *Split) (*Input, error) {
 // input is the Input of a split, without its text.
 func (o *opener) input(s *Split) *Input {
 	return &Input{
-		path: s.Path, start: s.Start, stop: s.end(), size: math.MaxInt64, block: blockSize,
+		path: s.Path, start: s.Start, skip: s.Skip, stop: s.end(), size: math.MaxInt64, block: blockSize,
 		faults: &faulty{opener: o, path: s.Path},
 	}
 }

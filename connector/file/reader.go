@@ -1,6 +1,7 @@
 package file
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -29,9 +30,9 @@ func (r *reader[T]) Poll(out *connector.Output[T]) (connector.Status, error) {
 			return connector.More, err
 		}
 	}
-	before := r.input.Offset()
+	before := r.input.taken()
 	err := r.decoder.Decode(out)
-	r.ctx.Counter("numBytesIn", r.input.Offset()-before)
+	r.ctx.Counter("numBytesIn", r.input.taken()-before)
 	switch err {
 	case nil:
 		return connector.More, nil
@@ -76,9 +77,9 @@ func (r *reader[T]) end() error {
 	if r.input == nil {
 		return nil
 	}
-	in := r.input
+	in, d := r.input, r.decoder
 	r.input, r.decoder = nil, nil
-	if err := in.Close(); err != nil {
+	if err := errors.Join(closeDecoder(d), in.Close()); err != nil {
 		return fmt.Errorf("close %s: %w", in.path, err)
 	}
 	return nil
@@ -102,7 +103,7 @@ func (r *reader[T]) NoMoreSplits() {
 func (r *reader[T]) Snapshot(int64) ([]Split, error) {
 	splits := append([]Split(nil), r.splits...)
 	if r.decoder != nil {
-		splits[0].Position = r.decoder.Position()
+		splits[0].Position, splits[0].Skip = r.decoder.Position(), skipped(r.decoder)
 	}
 	return splits, nil
 }

@@ -8,10 +8,10 @@ import (
 	"slices"
 )
 
-// stateVersion is the first byte of an enumerator's snapshot. Version 1 holds, with numbers as varints and texts behind
-// their lengths: the number of pending splits, each as path, start, length, position; the number of files seen, each as
-// path, size, time of change, scans absent.
-const stateVersion = 1
+// stateVersion is the first byte of an enumerator's snapshot. Version 2 holds, with numbers as varints and texts behind
+// their lengths: the number of pending splits, each as path, start, length, position, records to skip; the number of
+// files seen, each as path, size, time of change, scans absent. Version 1, which is read as well, has no records to skip.
+const stateVersion = 2
 
 var errState = errors.New("snapshot is cut off or damaged")
 
@@ -20,7 +20,7 @@ func encodeState(pending []Split, seen seenFiles) []byte {
 	b = binary.AppendUvarint(b, uint64(len(pending)))
 	for _, s := range pending {
 		b = appendText(b, s.Path)
-		b = appendNumbers(b, s.Start, s.Length, s.Position)
+		b = appendNumbers(b, s.Start, s.Length, s.Position, s.Skip)
 	}
 	b = binary.AppendUvarint(b, uint64(len(seen)))
 	for _, p := range slices.Sorted(maps.Keys(seen)) { // the same state gives the same bytes
@@ -45,13 +45,17 @@ func decodeState(b []byte) ([]Split, seenFiles, error) {
 	if len(b) == 0 {
 		return nil, nil, errState
 	}
-	if b[0] != stateVersion {
-		return nil, nil, fmt.Errorf("snapshot of version %d; this program reads version %d", b[0], stateVersion)
+	if b[0] < 1 || b[0] > stateVersion {
+		return nil, nil, fmt.Errorf("snapshot of version %d; this program reads versions up to %d", b[0], stateVersion)
 	}
 	d := stateDecoder{b: b[1:]}
 	var pending []Split
 	for n := d.length(); n > 0 && !d.bad; n-- {
-		pending = append(pending, Split{d.text(), d.number(), d.number(), d.number()})
+		s := Split{Path: d.text(), Start: d.number(), Length: d.number(), Position: d.number()}
+		if b[0] >= 2 {
+			s.Skip = d.number()
+		}
+		pending = append(pending, s)
 	}
 	seen := seenFiles{}
 	for n := d.length(); n > 0 && !d.bad; n-- {
