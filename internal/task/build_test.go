@@ -54,7 +54,7 @@ func TestScopeTellsOperatorsWhereTheyStand(t *testing.T) {
 	if s.Subtask != 2 || s.Parallelism != 5 || s.Attempt != 3 || s.JobName != "job" || s.AutoWatermarkInterval != 200 {
 		t.Errorf("scope %+v", s)
 	}
-	if s.Ctx != b.dep.Ctx || s.Clock != b.dep.Clock || s.Mailbox != b.mailbox || s.Waiter != b.dep.Waiter || s.Spawn != b.dep.Spawn || s.Now != 1000 {
+	if s.Ctx != b.dep.Ctx || s.Clock != b.dep.Clock || s.Mailbox != b.mailbox || s.Waiter != b.task.waiter || s.Spawn != b.dep.Spawn || s.Now != 1000 {
 		t.Error("something of the deployment did not reach the operators")
 	}
 	if ops, rts := b.task.Operators(), b.task.Runtimes(); len(ops) != 2 || len(rts) != 2 || rts[1] != es[1].rt || ops[0] != operator.Operator(es[0]) {

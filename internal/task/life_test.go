@@ -11,6 +11,7 @@ import (
 	"github.com/flott-dev/flott/internal/exchange"
 	"github.com/flott-dev/flott/internal/frame"
 	"github.com/flott-dev/flott/internal/graph"
+	"github.com/flott-dev/flott/internal/host"
 	"github.com/flott-dev/flott/internal/operator"
 	"github.com/flott-dev/flott/internal/plan"
 )
@@ -390,6 +391,25 @@ func TestFramesMemoryIsGivenBackAtTheEnd(t *testing.T) {
 		}
 		if name == "good" && used == 0 || b.dep.Memory.Used() != 0 {
 			t.Errorf("%s end: %d bytes were used, %d still are", name, used, b.dep.Memory.Used())
+		}
+	}
+}
+
+// What a letter emits may wait for room, and the wake-up that this wait uses up may have been meant for another letter, or
+// for the end of the task: the task looks again before it waits for input.
+func TestWaitInALetterHidesNothing(t *testing.T) {
+	for name, during := range map[string]func(b *bench){
+		"a letter": func(b *bench) { b.mailbox.Post(func() error { return errBoom }) },
+		"the end":  func(b *bench) { b.task.Cancel() },
+	} {
+		b, _ := chain(t, 1)
+		b.build()
+		b.mailbox.Post(func() error {
+			b.task.scope.Waiter.Wait(host.Backpressured, host.Forever)
+			return nil
+		})
+		if err := b.run(func() { during(b) }); !errors.Is(err, errBoom) && !errors.Is(err, exchange.ErrCancelled) {
+			t.Errorf("%s: got %v", name, err)
 		}
 	}
 }

@@ -17,7 +17,7 @@ func (t *Task) loop() error {
 		if t.stopped.Load() {
 			return exchange.ErrCancelled
 		}
-		before := t.scope.Now
+		before, waits := t.scope.Now, t.waiter.waits
 		if err := t.serve(); err != nil {
 			return err
 		}
@@ -44,11 +44,10 @@ func (t *Task) loop() error {
 			t.waiter.Yield()
 			continue
 		}
-		flushed, err := t.flushDry()
-		if err != nil {
+		if err := t.flushDry(); err != nil {
 			return err
 		}
-		if !flushed {
+		if t.waiter.waits == waits { // else a wake-up may be used up that was meant for what was looked at before
 			t.waiter.Wait(host.Idle, t.deadline())
 		}
 	}
@@ -269,18 +268,15 @@ func (t *Task) flush() error {
 	return nil
 }
 
-// flushDry sends what is open because the input has run dry, except where the buffer timeout says "only when full". It
-// reports whether it sent anything: waiting for room may have used up a wake-up that was meant for something else, so the
-// caller looks at everything again before it waits.
-func (t *Task) flushDry() (flushed bool, err error) {
+// flushDry sends what is open because the input has run dry, except where the buffer timeout says "only when full".
+func (t *Task) flushDry() error {
 	for i, w := range t.writers {
 		if t.timeout[i] < 0 || !w.Pending() {
 			continue
 		}
-		flushed = true
 		if err := w.Flush(); err != nil {
-			return true, err
+			return err
 		}
 	}
-	return flushed, nil
+	return nil
 }

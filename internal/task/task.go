@@ -73,7 +73,7 @@ type Task struct {
 	stopped atomic.Bool
 	run     frame.Run
 	work    work
-	waiter  host.Waiter
+	waiter  *countedWaiter
 	times   []*EventTime // by input
 
 	checkpoints *barriers // nil: the task takes none
@@ -91,10 +91,7 @@ type input struct {
 // New builds the chain. Errors name the operators that don't fit.
 func New(d Deployment) (*Task, error) {
 	t := &Task{d: d}
-	t.waiter = d.Waiter
-	if d.Times != nil {
-		t.waiter = &timedWaiter{Waiter: d.Waiter, clock: d.Clock, times: d.Times}
-	}
+	t.waiter = &countedWaiter{Waiter: d.Waiter, clock: d.Clock, times: d.Times}
 	t.scope = &operator.Scope{
 		Ctx: d.Ctx, Now: d.Clock.Millis(), Clock: d.Clock, Mailbox: d.Mailbox, Waiter: t.waiter, Spawn: d.Spawn,
 		Memory: d.Memory, RunLen: frame.DefaultLen, Subtask: d.Subtask, Parallelism: d.Vertex.Parallelism,
@@ -105,10 +102,7 @@ func New(d Deployment) (*Task, error) {
 		t.scope.FinalCheckpoint = d.Checkpoints.Final
 	}
 	t.scope.Timers = &operator.Callbacks{Scope: t.scope}
-	t.scope.FlushFrames = func() error {
-		_, err := t.flushDry()
-		return err
-	}
+	t.scope.FlushFrames = t.flushDry
 	for _, n := range d.Vertex.Nodes {
 		op := n.Node.New()
 		if out := op.Output(""); out != nil { // metrics read it before the operator is opened

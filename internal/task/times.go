@@ -14,14 +14,20 @@ type Times struct {
 	Backpressured atomic.Int64
 }
 
-// timedWaiter measures waits. The clock is read only around a wait.
-type timedWaiter struct {
+// countedWaiter counts and measures the waits of a task and of all that runs in it. The clock is read only around a wait.
+type countedWaiter struct {
 	host.Waiter
 	clock clock.Clock
-	times *Times
+	times *Times // nil: they are not measured
+	waits uint64
 }
 
-func (w *timedWaiter) Wait(reason host.Reason, deadline int64) {
+func (w *countedWaiter) Wait(reason host.Reason, deadline int64) {
+	w.waits++
+	if w.times == nil {
+		w.Waiter.Wait(reason, deadline)
+		return
+	}
 	start := w.clock.Nanos()
 	w.Waiter.Wait(reason, deadline)
 	d := w.clock.Nanos() - start
