@@ -106,3 +106,13 @@ type TimedContext interface {
 	// Now is the processing time in ms, as the subtask sees it.
 	Now() int64
 }
+
+// TimedWriter is implemented by writers that have work at times at which no element comes, such as closing what has become
+// old.
+type TimedWriter interface {
+	// OnTime does what is due at a processing time, in ms, and returns when it wants to be called next; a time that is not
+	// later means: not before the next Flush. It is called soon after the writer was opened and after each Flush, and at the
+	// time that it returned last, on the subtask's goroutine, between elements. After the end of the input it is not
+	// called. Elements wait while it works, so it does much work in portions. An error fails the task.
+	OnTime(now int64) (next int64, err error)
+}

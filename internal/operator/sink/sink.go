@@ -136,9 +136,10 @@ func (o *erased) Close() error {
 // writer drives a connector's Writer.
 type writer[T any] struct {
 	tail
-	sink connector.Sink[T]
-	w    connector.Writer[T]
-	runs connector.RunWriter[T]
+	sink  connector.Sink[T]
+	w     connector.Writer[T]
+	runs  connector.RunWriter[T]
+	alarm alarm
 
 	ended bool // what came before the end of the input is flushed
 }
@@ -158,6 +159,7 @@ func (o *writer[T]) Open(rt *operator.Runtime) (err error) {
 		return fmt.Errorf("open the writer: %w", err)
 	}
 	o.runs, _ = o.w.(connector.RunWriter[T])
+	o.alarm.open(o.w, o.rt)
 	return nil
 }
 
@@ -189,6 +191,7 @@ func (o *writer[T]) end() error {
 		return fmt.Errorf("flush at the end of the input: %w", err)
 	}
 	o.ended = true
+	o.alarm.end()
 	return nil
 }
 

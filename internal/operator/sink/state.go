@@ -35,6 +35,7 @@ func (o *writer[T]) flush() error {
 	if err := o.w.Flush(false); err != nil {
 		return fmt.Errorf("flush for a checkpoint: %w", err)
 	}
+	o.alarm.set(o.rt.Now)
 	return nil
 }
 
