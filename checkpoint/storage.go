@@ -198,7 +198,7 @@ func writeNew(f vfs.FS, name string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = w.Write(data)
+	_, err = vfs.WriteAll(w, data)
 	if err == nil {
 		err = w.Sync()
 	}

@@ -19,7 +19,7 @@ type syncedFile struct {
 
 // write appends b.
 func (f *syncedFile) write(b []byte) error {
-	if _, err := f.file.Write(b); err != nil {
+	if _, err := vfs.WriteAll(f.file, b); err != nil {
 		return err
 	}
 	if f.dirty += len(b); f.dirty < syncEvery {

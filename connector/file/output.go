@@ -29,7 +29,7 @@ func (o *output) write() error {
 	if o.err != nil || len(o.buf) == 0 {
 		return o.err
 	}
-	n, err := o.w.Write(o.buf)
+	n, err := vfs.WriteAll(o.w, o.buf)
 	if err == nil {
 		o.size += int64(n)
 		o.buf = o.buf[:0]

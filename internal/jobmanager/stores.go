@@ -136,7 +136,7 @@ func (m *fencedManifest) Close() error {
 	if err != nil {
 		return err
 	}
-	_, err = w.Write(m.data)
+	_, err = vfs.WriteAll(w, m.data)
 	if err == nil {
 		err = w.Sync()
 	}

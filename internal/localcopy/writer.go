@@ -80,7 +80,7 @@ func (f *FS) newCopy(name string) *copying {
 }
 
 func (c *copying) write(p []byte) bool {
-	_, err := c.file.Write(p)
+	_, err := vfs.WriteAll(c.file, p)
 	c.sum.Write(p)
 	c.size += int64(len(p))
 	return err == nil

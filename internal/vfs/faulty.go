@@ -1,7 +1,10 @@
 package vfs
 
 import (
+	"errors"
 	"io/fs"
+	"math/rand/v2"
+	"slices"
 	"sync"
 )
 
@@ -25,32 +28,91 @@ const (
 	OpClose    Op = "close"
 )
 
-// Faulty is a file system that fails on purpose: a call of a kind, counted, and writes beyond a number of bytes.
+// Faulty is a file system that fails on purpose: a call of a kind, counted, and writes beyond a number of bytes. Some faults
+// are silent, as those of real disks are: the caller hears that all is well.
 type Faulty struct {
 	FS
-	mu    sync.Mutex
-	calls map[Op]int
-	fail  map[Op]fault
-	space int64 // bytes that may still be written; negative: no limit
+	mu            sync.Mutex
+	only          func(name string) bool // nil: all files
+	calls         map[Op]int
+	fail          map[Op]fault
+	space         int64      // bytes that may still be written; negative: no limit
+	rng           *rand.Rand // nil: nothing fails at random
+	oneIn, spared int
+	err           error
 }
 
 // fault is what happens to the calls of an Op from the nth on.
 type fault struct {
 	nth     int
 	forever bool
-	err     error
+	err     error // nil: the fault is silent
+	harm    harm
+	release chan struct{} // for a call that hangs
 }
+
+// harm is a silent fault.
+type harm uint8
+
+const (
+	none harm = iota
+	short
+	corrupt
+	lost
+	hanging
+)
 
 // NewFaulty wraps a file system; at first nothing fails.
 func NewFaulty(f FS) *Faulty {
 	return &Faulty{FS: f, calls: map[Op]int{}, fail: map[Op]fault{}, space: -1}
 }
 
+// Only counts and breaks calls for the files, and folders, that match says; it must be called first.
+func (f *Faulty) Only(match func(name string) bool) *Faulty {
+	f.only = match
+	return f
+}
+
 // Fail makes the nth call of op from now on, counted from 1, fail with err in an *fs.PathError, once.
-func (f *Faulty) Fail(op Op, nth int, err error) { f.set(op, fault{f.Calls(op) + nth, false, err}) }
+func (f *Faulty) Fail(op Op, nth int, err error) { f.set(op, fault{nth: f.Calls(op) + nth, err: err}) }
 
 // FailFrom makes the nth call of op from now on and all later ones fail.
-func (f *Faulty) FailFrom(op Op, nth int, err error) { f.set(op, fault{f.Calls(op) + nth, true, err}) }
+func (f *Faulty) FailFrom(op Op, nth int, err error) {
+	f.set(op, fault{nth: f.Calls(op) + nth, forever: true, err: err})
+}
+
+// ShortWrite makes the nth write from now on take half of its bytes and say so, without an error.
+func (f *Faulty) ShortWrite(nth int) { f.set(OpWrite, fault{nth: f.Calls(OpWrite) + nth, harm: short}) }
+
+// Corrupt makes the nth write from now on change a bit of the last of its bytes.
+func (f *Faulty) Corrupt(nth int) { f.set(OpWrite, fault{nth: f.Calls(OpWrite) + nth, harm: corrupt}) }
+
+// Lose makes the file of the nth close of a writer from now on vanish.
+func (f *Faulty) Lose(nth int) { f.set(OpClose, fault{nth: f.Calls(OpClose) + nth, harm: lost}) }
+
+// Hang makes the nth call of op from now on wait until release is called; then it goes on as if nothing had been.
+func (f *Faulty) Hang(op Op, nth int) (release func()) {
+	c := make(chan struct{})
+	f.set(op, fault{nth: f.Calls(op) + nth, harm: hanging, release: c})
+	return sync.OnceFunc(func() { close(c) })
+}
+
+// FailRandomly makes one in so many of the calls that change something fail with err, as rng draws them; the first ones are
+// spared.
+func (f *Faulty) FailRandomly(rng *rand.Rand, oneIn, spared int, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.rng, f.oneIn, f.spared, f.err = rng, oneIn, spared, err
+}
+
+// changes are the calls that change something.
+func (op Op) changes() bool {
+	switch op {
+	case OpOpen, OpReadDir, OpStat, OpRead, OpClose:
+		return false
+	}
+	return true
+}
 
 // Heal lets calls of op succeed again.
 func (f *Faulty) Heal(op Op) {
@@ -79,16 +141,43 @@ func (f *Faulty) Calls(op Op) int {
 	return f.calls[op]
 }
 
-// call counts a call and gives its error.
+// call counts a call and gives its error, having waited if it hangs.
 func (f *Faulty) call(op Op, name string) error {
+	_, err := f.harmed(op, name)
+	return err
+}
+
+// harmed is call for those that know silent faults.
+func (f *Faulty) harmed(op Op, name string) (harm, error) {
+	what := f.count(op, name)
+	if what.harm == hanging {
+		<-what.release
+	}
+	if what.err != nil {
+		return none, &fs.PathError{Op: string(op), Path: name, Err: what.err}
+	}
+	return what.harm, nil
+}
+
+// count counts a call and gives what happens to it.
+func (f *Faulty) count(op Op, name string) fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.only != nil && !f.only(name) {
+		return fault{}
+	}
 	f.calls[op]++
 	what, ok := f.fail[op]
 	if n := f.calls[op]; ok && (n == what.nth || n > what.nth && what.forever) {
-		return &fs.PathError{Op: string(op), Path: name, Err: what.err}
+		return what
 	}
-	return nil
+	if f.rng == nil || !op.changes() {
+		return fault{}
+	}
+	if f.spared--; f.spared < 0 && f.rng.IntN(f.oneIn) == 0 {
+		return fault{err: f.err}
+	}
+	return fault{}
 }
 
 // room takes up to n bytes from the space left.
@@ -210,8 +299,16 @@ type faultyWriter struct {
 }
 
 func (w *faultyWriter) Write(p []byte) (int, error) {
-	if err := w.f.call(OpWrite, w.name); err != nil {
+	what, err := w.f.harmed(OpWrite, w.name)
+	if err != nil {
 		return 0, err
+	}
+	switch {
+	case what == short:
+		return w.Writer.Write(p[:len(p)/2])
+	case what == corrupt && len(p) > 0:
+		p = slices.Clone(p)
+		p[len(p)-1] ^= 1
 	}
 	n, err := w.Writer.Write(p[:w.f.room(len(p))])
 	if err == nil && n < len(p) {
@@ -228,9 +325,9 @@ func (w *faultyWriter) Sync() error {
 }
 
 func (w *faultyWriter) Close() error {
-	if err := w.f.call(OpClose, w.name); err != nil {
-		_ = w.Writer.Close()
-		return err
+	what, err := w.f.harmed(OpClose, w.name)
+	if err = errors.Join(err, w.Writer.Close()); err == nil && what == lost {
+		err = w.f.FS.Remove(w.name)
 	}
-	return w.Writer.Close()
+	return err
 }

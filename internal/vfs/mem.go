@@ -3,6 +3,8 @@ package vfs
 import (
 	"bytes"
 	"io/fs"
+	"maps"
+	"math/rand/v2"
 	"path"
 	"slices"
 	"strings"
@@ -51,6 +53,46 @@ func (m *Mem) Crash() {
 	for name, n := range m.names {
 		m.saved[name] = n
 	}
+}
+
+// CrashPartly is Crash on a disk that had begun to write by itself: of what was not synced it has kept what rng says, names
+// and beginnings of what was appended. A file that was moved has its old name or its new one.
+func (m *Mem) CrashPartly(rng *rand.Rand) {
+	m.mu.Lock()
+	for _, name := range slices.Sorted(maps.Keys(m.names)) {
+		n := m.names[name]
+		if m.saved[name] != n && rng.IntN(2) == 0 {
+			m.saved[name] = n
+		}
+		if grown := len(n.data) - len(n.saved); !n.dir && grown > 0 && bytes.HasPrefix(n.data, n.saved) {
+			n.saved = slices.Clone(n.data[:len(n.saved)+rng.IntN(grown+1)])
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.saved)) {
+		if m.names[name] == nil && m.forgotten(name, rng) {
+			delete(m.saved, name)
+		}
+	}
+	for name := range m.saved {
+		for dir := path.Dir(name); dir != "." && dir != "/"; dir = path.Dir(dir) {
+			if m.saved[dir] == nil {
+				delete(m.saved, name)
+			}
+		}
+	}
+	m.mu.Unlock()
+	m.Crash()
+}
+
+// forgotten says whether the disk has heard that a name is no more. A file that was moved always has one name.
+func (m *Mem) forgotten(name string, rng *rand.Rand) bool {
+	n := m.saved[name]
+	for other, now := range m.names {
+		if now == n {
+			return m.saved[other] == n
+		}
+	}
+	return rng.IntN(2) == 0
 }
 
 // Touch sets the time of change of a file.

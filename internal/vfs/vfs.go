@@ -109,13 +109,23 @@ func ReadFile(f FS, name string) ([]byte, error) {
 	return data, errors.Join(err, file.Close())
 }
 
+// WriteAll writes all of b. A writer that takes less without an error, which io.Writer forbids, gets io.ErrShortWrite: what is
+// taken for written must be there.
+func WriteAll(w io.Writer, b []byte) (n int, err error) {
+	n, err = w.Write(b)
+	if err == nil && n < len(b) {
+		err = io.ErrShortWrite
+	}
+	return n, err
+}
+
 // WriteFile makes a file with the given content, durably but for its name.
 func WriteFile(f FS, name string, data []byte) error {
 	w, err := f.Create(name, Truncate)
 	if err != nil {
 		return err
 	}
-	_, err = w.Write(data)
+	_, err = WriteAll(w, data)
 	if err == nil {
 		err = w.Sync()
 	}

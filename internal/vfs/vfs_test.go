@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -297,5 +299,135 @@ func TestSpaceEndsWithinAWrite(t *testing.T) {
 	}
 	if got := read(f, "a"); got != "1234" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// After a crash of a disk that has kept some of what was not synced, files have beginnings of their bytes, and what was moved
+// has one name.
+func TestCrashPartlyKeepsWhatADiskMayKeep(t *testing.T) {
+	seen := map[string]int{}
+	for seed := range uint64(300) {
+		m := vfs.NewMem()
+		for _, name := range []string{"moved", "removed", "grown"} {
+			if err := write(t, m, name, vfs.Truncate, "old"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := m.SyncDir("."); err != nil {
+			t.Fatal(err)
+		}
+		w, err := m.Create("grown", vfs.Append)
+		if err == nil {
+			_, err = io.WriteString(w, "new")
+		}
+		if err = errors.Join(err, m.Rename("moved", "to"), m.Remove("removed"), m.MkdirAll("d"), write(t, m, "d/f", vfs.Truncate, "x")); err != nil {
+			t.Fatal(err)
+		}
+		m.CrashPartly(rand.New(rand.NewPCG(seed, 1)))
+		seen[list(m, ".")]++
+		grown := read(m, "grown")
+		if !strings.HasPrefix("oldnew", grown) || !strings.HasPrefix(grown, "old") {
+			t.Fatalf("grown is %q", grown)
+		}
+		seen[grown]++
+		for _, name := range []string{"moved", "to"} {
+			if _, err := m.Stat(name); err == nil {
+				seen["one of them"]++
+			}
+		}
+	}
+	// d may have its name or not, removed its own or none, moved one of two; old, oldn, oldne and oldnew are possible.
+	if len(seen) != 2*2*2+4+1 || seen["one of them"] != 300 {
+		t.Errorf("seen %v", seen)
+	}
+}
+
+func TestMortalDiesWithOneCallAndStaysDead(t *testing.T) {
+	for last := range 9 {
+		mem := vfs.NewMem()
+		m := vfs.NewMortal(mem, last)
+		steps := []func() error{
+			func() error { return m.MkdirAll("d") },
+			func() error { return write(t, mem, "d/a", vfs.Truncate, "x") },
+			func() error { return m.SyncDir("d") },
+			func() error { return m.Rename("d/a", "d/b") },
+			func() error { return m.Truncate("d/b", 0) },
+			func() error {
+				w, err := m.Create("d/c", vfs.Exclusive) // 5th
+				if err != nil {
+					return err
+				}
+				n, err := w.Write([]byte("1234")) // 6th
+				if err != nil && n != 2 {
+					t.Errorf("half of what is written as it dies gets through, not %d bytes", n)
+				}
+				return errors.Join(err, w.Sync(), w.Close()) // 7th
+			},
+			func() error { return m.Remove("d/c") },
+		}
+		var err error
+		for _, step := range steps {
+			if err = step(); err != nil {
+				break
+			}
+		}
+		if dead := last < 8; m.Dead() != dead || dead != errors.Is(err, vfs.ErrDead) || m.Calls() != last {
+			t.Errorf("dies after %d calls: %v after %d", last, err, m.Calls())
+		}
+		m.DieAfter(0)
+		_ = m.MkdirAll("e")
+		_, opened := m.Open("d")
+		_, listed := m.ReadDir("d")
+		_, stat := m.Stat("d")
+		for _, err := range []error{opened, listed, stat, m.Remove("d/b"), m.SyncDir("d")} {
+			if !errors.Is(err, vfs.ErrDead) {
+				t.Errorf("a call after death: %v", err)
+			}
+		}
+	}
+}
+
+func TestSilentFaults(t *testing.T) {
+	create := func(f vfs.FS, name, text string) (n int, err error) {
+		w, err := f.Create(name, vfs.Truncate)
+		if err != nil {
+			return 0, err
+		}
+		n, err = io.WriteString(w, text)
+		return n, errors.Join(err, w.Close())
+	}
+	f := vfs.NewFaulty(vfs.NewMem()).Only(func(name string) bool { return name != "spared" })
+	for _, c := range []struct {
+		set  func(nth int)
+		want string
+		n    int
+	}{
+		{f.ShortWrite, "12", 2},
+		{f.Corrupt, "1235", 4},
+		{f.Lose, "open b: file does not exist", 4},
+	} {
+		c.set(2)
+		for i, name := range []string{"spared", "a", "b", "c"} {
+			want, length := "1234", 4
+			if name == "b" {
+				want, length = c.want, c.n
+			}
+			if n, err := create(f, name, "1234"); err != nil || n != length || read(f, name) != want {
+				t.Errorf("file %d: %d bytes, %v, %q; want %d, %q", i, n, err, read(f, name), length, want)
+			}
+		}
+	}
+	release := f.Hang(vfs.OpRename, 1)
+	done := make(chan error)
+	go func() { done <- f.Rename("a", "z") }()
+	for f.Calls(vfs.OpRename) == 0 {
+		runtime.Gosched()
+	}
+	if got := read(f, "a"); got != "1234" {
+		t.Errorf("while it hangs: %q", got)
+	}
+	release()
+	if err := <-done; err != nil || read(f, "z") != "1234" {
+		t.Errorf("released: %v, %q", err, read(f, "z"))
 	}
 }

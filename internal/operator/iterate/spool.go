@@ -174,7 +174,7 @@ func (s *spool) spill() error {
 	if err != nil {
 		return fmt.Errorf("spill feedback: %w", err)
 	}
-	if _, err := seg.w.Write(b); err != nil {
+	if _, err := vfs.WriteAll(seg.w, b); err != nil {
 		return fmt.Errorf("spill feedback: write %s: %w", seg.name, err)
 	}
 	f := it.frame
