@@ -70,7 +70,7 @@ type CheckpointConfig struct {
 	// one. Default 0. A positive pause lets only one be pending at a time, whatever MaxConcurrent says.
 	MinPause time.Duration
 	// MaxConcurrent is how many snapshots may be pending when a checkpoint starts; Unlimited: as many as come. Default 1.
-	// Savepoints count, but don't wait.
+	// Savepoints count, but don't wait. After a task has given one up for a newer one there are fewer for a while.
 	MaxConcurrent int
 	// TolerableFailures is how many checkpoints may fail one after the other; the next one fails the job. Default 0.
 	TolerableFailures int

@@ -25,6 +25,7 @@ type CheckpointCoordinator struct {
 	store      *CompletedStore
 	refs       handleRefs
 	failures   FailureCount
+	concurrent concurrency
 	history    checkpointHistory
 	pending    []*pendingCheckpoint // in the order of their ids
 	queue      []checkpointRequest  // waiting for their turn
@@ -53,6 +54,7 @@ func NewCheckpointCoordinator(job string, cfg CheckpointConfig, vertices []Check
 		job: job, cfg: cfg, tasks: newCheckpointTasks(vertices), store: store, refs: handleRefs{}, nextID: 1,
 		savepoints: map[int64]bool{},
 		failures:   FailureCount{Tolerable: cfg.TolerableFailures},
+		concurrent: newConcurrency(cfg.concurrent()),
 		history:    checkpointHistory{keep: cfg.History, running: map[int64]*CheckpointStatistics{}},
 		periodic:   periodicTimer{interval: cfg.Interval.Nanoseconds(), pause: cfg.MinPause.Nanoseconds()},
 	}, nil
@@ -169,7 +171,7 @@ func (c *CheckpointCoordinator) proceed() {
 		}
 		c.begin(r)
 	}
-	if at, set := c.periodic.schedule(c.mayBegin() && len(c.pending) < c.cfg.concurrent()); set {
+	if at, set := c.periodic.schedule(c.mayBegin() && !c.concurrent.full(c.pending)); set {
 		c.do(SetTimer{Timer: Timer{Kind: PeriodicTimer}, At: at})
 	}
 }
@@ -184,7 +186,7 @@ func (c *CheckpointCoordinator) mayBegin() bool {
 // next is the request whose turn it is: savepoints before checkpoints, users' before periodic ones.
 func (c *CheckpointCoordinator) next() (checkpointRequest, bool) {
 	i := slices.IndexFunc(c.queue, func(r checkpointRequest) bool { return r.kind.Forced() })
-	if i < 0 && len(c.pending) >= c.cfg.concurrent() {
+	if i < 0 && c.concurrent.full(c.pending) {
 		return checkpointRequest{}, false
 	}
 	if i < 0 && len(c.queue) == 0 {
@@ -288,6 +290,9 @@ func (c *CheckpointCoordinator) declined(e Declined) {
 	if reason == ReasonNone {
 		reason = ReasonDeclined
 	}
+	if reason == ReasonDeclinedSubsumed {
+		c.concurrent.overtaken(p.id)
+	}
 	c.abort(p, reason, fmt.Errorf("%s: %w", c.tasks.name(e.Task.TaskID), orUnknown(e.Err)))
 }
 
@@ -328,6 +333,7 @@ func (c *CheckpointCoordinator) stored(e Stored) {
 		done.Location = e.Location
 	}
 	c.failures.Succeeded()
+	c.concurrent.completed()
 	c.periodic.ended(c.at.Mono)
 	c.history.complete(done)
 	c.stopped = c.stopped || done.Kind.Stops()

@@ -22,8 +22,6 @@ func growRegions(t *testing.T, e *Env, seed uint64) []*plant {
 		}
 		all = append(all, p)
 	}
-	// With so many tasks several checkpoints at a time would overtake each other for ever, at this interval.
-	e.Settings.Checkpoints.MaxConcurrent = 1
 	return all
 }
 
