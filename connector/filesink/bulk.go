@@ -38,8 +38,12 @@ func (s *Sink[T]) formatter() func(w io.Writer) (format, error) {
 
 // addAll writes elements of one bucket to files of a format.
 func (w *writer[T]) addAll(bucket string, xs []T, now int64) error {
+	most := bulkRun
+	if w.policy != nil {
+		most = 1 // it is asked before each element
+	}
 	for len(xs) > 0 {
-		n := min(len(xs), bulkRun)
+		n := min(len(xs), most)
 		f, err := w.at(bucket, now)
 		if err != nil {
 			return err
@@ -48,6 +52,7 @@ func (w *writer[T]) addAll(bucket string, xs []T, now int64) error {
 			return w.fail(fmt.Errorf("write elements to %s: %w", f.path, err))
 		}
 		f.changed = now
+		f.elements += int64(n)
 		xs = xs[n:]
 	}
 	return nil

@@ -21,9 +21,19 @@ type part struct {
 	buf                []byte     // records that are to be compressed or written
 	out                []byte     // what the compressor or the format made and is to be written
 	size               int64      // bytes written, or in out
-	created, changed   int64      // ms
-	unsynced           bool       // bytes were written since the last sync
-	covered            bool       // a snapshot may refer to the file
+	elements           int64
+	created, changed   int64 // ms
+	unsynced           bool  // bytes were written since the last sync
+	covered            bool  // a snapshot may refer to the file
+}
+
+// weight is the size of the file with what is gathered and held.
+func (p *part) weight() int64 {
+	size := p.size + int64(len(p.buf))
+	if p.format != nil {
+		size += p.format.Held()
+	}
+	return size
 }
 
 // Write takes what the compressor or the format makes.

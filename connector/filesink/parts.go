@@ -22,6 +22,7 @@ type parts struct {
 	from *coverage // nil: the job was not restored
 
 	formatter func(w io.Writer) (format, error) // nil: files of records
+	nextLook  int64                             // ms; 0: no look at the clock was taken
 
 	open     map[string]*part // by bucket
 	last     *part            // the one of open that was written to last
@@ -55,7 +56,7 @@ func (p *parts) at(bucket string, now int64) (*part, error) {
 	if f == nil || f.bucket != bucket {
 		f = p.open[bucket]
 	}
-	if f != nil && (p.full(f) || p.old(f, now)) {
+	if f != nil && p.over(f, AtElement, now) {
 		if err := p.close(f); err != nil {
 			return nil, p.fail(err)
 		}
@@ -69,24 +70,6 @@ func (p *parts) at(bucket string, now int64) (*part, error) {
 	}
 	p.last = f
 	return f, nil
-}
-
-// full tells whether a file is larger than it should be.
-func (p *parts) full(f *part) bool {
-	if p.maxSize <= 0 {
-		return false
-	}
-	size := f.size + int64(len(f.buf))
-	if f.format != nil {
-		size += f.format.Held()
-	}
-	return size > p.maxSize
-}
-
-// old tells whether a file was begun or written to too long ago.
-func (p *parts) old(f *part, now int64) bool {
-	return p.rollover > 0 && now-f.created >= p.rollover.Milliseconds() ||
-		p.inactivity > 0 && now-f.changed >= p.inactivity.Milliseconds()
 }
 
 // begin begins a file.
@@ -164,7 +147,7 @@ func (p *parts) flush(end bool, now int64) error {
 	for _, bucket := range slices.Sorted(maps.Keys(p.open)) {
 		f := p.open[bucket]
 		var err error
-		if all || p.full(f) || p.old(f, now) {
+		if all || p.over(f, AtCheckpoint, now) {
 			err = p.close(f)
 		} else if err = f.spill(); err == nil {
 			err = f.sync()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,6 +46,9 @@ type settings struct {
 
 	maxSize              int64 // bytes; 0: no limit
 	rollover, inactivity time.Duration
+	every                time.Duration   // between looks at the clock; 0: none
+	policy               func(Part) bool // nil: the three above
+	noPolicy             bool            // the function is nil
 	onCheckpoint         bool
 	keep                 bool
 }
@@ -81,10 +85,12 @@ func (s *settings) check() (*layout, error) {
 		return nil, s.mistake("%v would compress whole files, which others could not read: tell the format to compress inside", s.compression)
 	case s.maxSize < 0:
 		return nil, s.mistake("largest size of a part of %d bytes is negative", s.maxSize)
-	case s.rollover < 0 || s.inactivity < 0:
-		return nil, s.mistake("negative interval: rollover %v, inactivity %v", s.rollover, s.inactivity)
-	case s.rollover%time.Millisecond != 0 || s.inactivity%time.Millisecond != 0:
-		return nil, s.mistake("interval finer than a millisecond: rollover %v, inactivity %v", s.rollover, s.inactivity)
+	case s.rollover < 0 || s.inactivity < 0 || s.every < 0:
+		return nil, s.mistake("negative interval: rollover %v, inactivity %v, check %v", s.rollover, s.inactivity, s.every)
+	case fine(s.rollover, s.inactivity, s.every):
+		return nil, s.mistake("interval finer than a millisecond: rollover %v, inactivity %v, check %v", s.rollover, s.inactivity, s.every)
+	case s.noPolicy:
+		return nil, s.mistake("the function that decides when files are closed is nil")
 	case s.noFunction:
 		return nil, s.mistake("the function that names the buckets is nil")
 	case s.bucketing > eventTime:
@@ -97,6 +103,11 @@ func (s *settings) check() (*layout, error) {
 		return nil, s.mistake("%w", err)
 	}
 	return l, nil
+}
+
+// fine tells whether one of some intervals has a fraction of a millisecond.
+func fine(intervals ...time.Duration) bool {
+	return slices.ContainsFunc(intervals, func(d time.Duration) bool { return d%time.Millisecond != 0 })
 }
 
 // prepare reports a folder that is none.

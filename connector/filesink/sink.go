@@ -56,7 +56,7 @@ func describe[T any](dir string) *Sink[T] {
 	return &Sink[T]{settings: settings{
 		fs: vfs.OS{}, dir: dir, ids: randomID, prefix: "part",
 		pattern: DefaultPattern, zone: time.Local,
-		maxSize: DefaultMaxPartSize, rollover: time.Minute, inactivity: time.Minute,
+		maxSize: DefaultMaxPartSize, rollover: time.Minute, inactivity: time.Minute, every: time.Minute,
 	}}
 }
 
@@ -127,12 +127,25 @@ func (s Sink[T]) NoBuckets() *Sink[T] {
 func (s Sink[T]) MaxPartSize(bytes int64) *Sink[T] { s.maxSize = bytes; return &s }
 
 // RolloverInterval closes a file that was begun so long ago, in processing time: when the next element for its bucket comes,
-// or at the next checkpoint. 0 sets no limit, the default is a minute.
+// at the next look at the clock (CheckInterval) or at the next checkpoint. 0 sets no limit, the default is a minute.
 func (s Sink[T]) RolloverInterval(d time.Duration) *Sink[T] { s.rollover = d; return &s }
 
-// InactivityInterval closes a file that has got no element for so long, in processing time, at the next checkpoint or
-// element. 0 sets no limit, the default is a minute.
+// InactivityInterval closes a file that has got no element for so long, in processing time, at the next checkpoint, look at
+// the clock or element. 0 sets no limit, the default is a minute.
 func (s Sink[T]) InactivityInterval(d time.Duration) *Sink[T] { s.inactivity = d; return &s }
+
+// CheckInterval is how often the clock is looked at, in processing time, for files that are to be closed although no element
+// comes for them. 0: never; the default is a minute. What is closed becomes visible with the next checkpoint all the same.
+func (s Sink[T]) CheckInterval(d time.Duration) *Sink[T] { s.every = d; return &s }
+
+// RollWhen closes files when a function says so, before each element, at each look at the clock and at each checkpoint. It
+// stands in the place of MaxPartSize, RolloverInterval and InactivityInterval, which do not count then; what has to be closed
+// at every checkpoint is closed without being asked about. Subtasks call the function concurrently. With NewBulk it makes
+// formats get their elements one by one.
+func (s Sink[T]) RollWhen(f func(p Part) bool) *Sink[T] {
+	s.policy, s.noPolicy = f, f == nil
+	return &s
+}
 
 // RollOnCheckpoint closes all files at each checkpoint, so that everything before it becomes visible with it. Compressed
 // files always do so.

@@ -122,6 +122,7 @@ func (w *writer[T]) add(bucket string, x T, now int64) error {
 	}
 	f.buf = append(buf, w.delimiter...)
 	f.changed = now
+	f.elements++
 	if len(f.buf) < block {
 		return nil
 	}
@@ -133,6 +134,14 @@ func (w *writer[T]) add(bucket string, x T, now int64) error {
 
 // Flush implements connector.Writer.
 func (w *writer[T]) Flush(endOfInput bool) error { return w.flush(endOfInput, w.now()) }
+
+// OnTime implements connector.TimedWriter.
+func (w *writer[T]) OnTime(now int64) (next int64, err error) {
+	if w.err != nil {
+		return 0, w.err
+	}
+	return w.look(now)
+}
 
 // Prepare implements connector.CommittingWriter.
 func (w *writer[T]) Prepare() ([]Committable, error) { return w.prepare() }
