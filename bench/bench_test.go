@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -38,7 +39,7 @@ func text(t *testing.T) string {
 // The program fails when an answer differs from the loop's: this is a test of the engine as much as of the program.
 func TestCoreAnswersAsTheLoopsDo(t *testing.T) {
 	var out bytes.Buffer
-	if err := run(t.Context(), []string{"-shrink", "1024", "-n", "1", "-json", "-text", text(t)}, &out); err != nil {
+	if err := run(t.Context(), []string{"-shrink", "1024", "-n", "1", "-json", "-text", text(t)}, &out, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	var names []string
@@ -67,7 +68,7 @@ func TestCoreAnswersAsTheLoopsDo(t *testing.T) {
 
 func TestTableHasALineForEachWorkload(t *testing.T) {
 	var out bytes.Buffer
-	if err := run(t.Context(), []string{"-shrink", "4096", "-n", "1", "-run", "chain"}, &out); err != nil {
+	if err := run(t.Context(), []string{"-shrink", "4096", "-n", "1", "-run", "chain"}, &out, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
@@ -94,7 +95,7 @@ func TestWrongAnswersEndTheProgram(t *testing.T) {
 
 func TestUnknownSuitesAndNamesAreErrors(t *testing.T) {
 	for _, args := range [][]string{{"-suite", "all"}, {"-run", "no such name"}, {"-n", "0"}, {"-run", "wordcount", "-text", t.TempDir()}} {
-		if err := run(t.Context(), args, new(bytes.Buffer)); err == nil {
+		if err := run(t.Context(), args, new(bytes.Buffer), io.Discard); err == nil {
 			t.Errorf("%q: no error", args)
 		}
 	}

@@ -4,7 +4,7 @@
 // program with an error. Nothing imports this package.
 //
 //	go run ./bench -suite core|windows|nexmark|state [-json] [-run substring] [-n runs] [-text folder] [-cpuprofile file]
-//	       [-mib size] [-disk folder]
+//	       [-size MiB] [-disk folder]
 //
 // Both sides get as many processors as the workload has workers (its parallelism), so "per core" means one.
 package main
@@ -32,7 +32,7 @@ func main() {
 	log.SetFlags(0)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
 		log.Fatalf("bench: %v", err)
 	}
 }
@@ -46,22 +46,28 @@ type options struct {
 	shrink int // divides the size of all data; for tests
 	mib    int // of keyed state, in the suite state
 	disk   string
+	notes  io.Writer // what is going on
 }
 
-func run(ctx context.Context, args []string, out io.Writer) error {
+func run(ctx context.Context, args []string, out, notes io.Writer) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	suite := flags.String("suite", "core", "which `suite`: core is the data plane and the keyed operators, windows are windows and the interval join, nexmark is that benchmark, state is checkpoints, restores and exactly-once files")
-	var o options
-	flags.StringVar(&o.only, "run", "", "run the workloads whose name contains this")
-	flags.IntVar(&o.runs, "n", 5, "counted runs of each side; medians are printed")
+	o := options{notes: notes}
+	flags.StringVar(&o.only, "run", "", "run the workloads whose name contains this; in the suite state, or one of these, between commas")
+	flags.IntVar(&o.runs, "n", 5, "counted runs of each side; medians are printed; in the suite state 1 is the default")
 	flags.BoolVar(&o.json, "json", false, "print a line of JSON for each workload")
 	flags.StringVar(&o.text, "text", "", "`folder` of *.go files for the word count (default: the Go tree's own)")
 	profile := flags.String("cpuprofile", "", "write a CPU profile to `file`: go tool pprof -tagfocus=side=ours file")
 	flags.IntVar(&o.shrink, "shrink", 1, "divide the size of all data by this")
-	flags.IntVar(&o.mib, "mib", 128, "MiB of keyed state in the suite state")
+	flags.IntVar(&o.mib, "size", 1024, "`MiB` of keyed state in the suite state; what is asked for holds for 1024")
 	flags.StringVar(&o.disk, "disk", "", "`folder` for what the suite state writes (default: the system's for temporary files)")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	counted := false
+	flags.Visit(func(f *flag.Flag) { counted = counted || f.Name == "n" })
+	if *suite == "state" && !counted {
+		o.runs = 1
 	}
 	suites := map[string]func(context.Context, options, io.Writer) error{
 		"core": measuring(core), "windows": measuring(windowSuite), "nexmark": measuring(auctionSuite), "state": measureState,
@@ -70,7 +76,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	case suites[*suite] == nil:
 		return fmt.Errorf("choose a suite: there is no %q, but %s", *suite, strings.Join(slices.Sorted(maps.Keys(suites)), ", "))
 	case o.runs < 1 || o.shrink < 1 || o.mib < 1:
-		return errors.New("read the flags: -n, -shrink and -mib must be at least 1")
+		return errors.New("read the flags: -n, -shrink and -size must be at least 1")
 	}
 	if *profile == "" {
 		return suites[*suite](ctx, o, out)

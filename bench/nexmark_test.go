@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"strings"
 	"testing"
 
@@ -42,7 +43,7 @@ func TestQueriesAnswerAsTheOraclesDo(t *testing.T) {
 
 func TestNexmarkSuiteHasALineForEachQueryAndParallelism(t *testing.T) {
 	var out bytes.Buffer
-	if err := run(t.Context(), []string{"-suite", "nexmark", "-shrink", "1000", "-n", "1", "-json"}, &out); err != nil {
+	if err := run(t.Context(), []string{"-suite", "nexmark", "-shrink", "1000", "-n", "1", "-json"}, &out, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	dec := json.NewDecoder(&out)

@@ -12,14 +12,17 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/flott-dev/flott/stream"
 )
 
 // The suite state measures what checkpoints, restores and exactly-once files cost. There is no loop to compare with: each
 // line has the floors of its minute beside its figures, what the disk takes to write and sync as many bytes and how long
 // the machine stops an empty loop. Every job's answer is checked.
 //
-// Figures are medians of -n rounds. -mib is the size of the keyed state, keys and values as they are; the window of each
-// observation is 3 s or as long as its checkpoints need.
+// Figures are medians of -n rounds. -size is the size of the keyed state, keys and values as they are; the window of each
+// observation is some seconds, or as long as its checkpoints need. A line that fails does not keep the others from being
+// measured.
 
 // stateWorkload is one line of the suite.
 type stateWorkload struct {
@@ -40,18 +43,21 @@ func (o stateOptions) span(d time.Duration) time.Duration {
 	return max(min(d, 100*time.Millisecond), d/time.Duration(o.shrink))
 }
 
-const notIncremental = "measured with full checkpoints: incremental ones are not measured here yet"
-
 func stateSuite() []stateWorkload {
 	return []stateWorkload{
+		{"pause", "uniform updates at half of full speed, incremental checkpoints every second; gaps are those of a subtask's output within 50 ms of a barrier", pause},
+		{"pause-windows", "sliding windows of six slices and sessions of as many keys: how long a task stands still for a full checkpoint", pauseWindows},
+		{"hot-keys", "99 % of updates to 1 % of the keys, at full speed, incremental checkpoints every second", hotKeys},
 		{"full-checkpoints", "back to back, uniform updates; gaps are those of a subtask's output within 50 ms of a barrier", fullCheckpoints},
-		{"hot-keys", "every second, 99 % of updates to 1 % of the keys, at full speed; " + notIncremental, hotKeys},
+		{"backpressure-aligned", "full checkpoints back to back, with a sink that takes 100,000 elements a second, against no load", backpressure()},
+		{"backpressure-timeout", "the same, unaligned after 100 ms", backpressure(
+			stream.EnableUnalignedCheckpoints(), stream.AlignedCheckpointTimeout(100*time.Millisecond))},
+		{"backpressure-unaligned", "the same, unaligned at once", backpressure(stream.EnableUnalignedCheckpoints())},
 		{"restore", "from a savepoint, until each subtask brings out its first element; the files are not in memory where the system can be asked to drop them", restore},
-		{"backpressure", "back to back, with a sink that takes half of what the job could bring, against no load", backpressure(0.5)},
-		{"heavy-backpressure", "the same with a sink that takes a hundredth", backpressure(0.01)},
-		{"latency", "open loop, from when an element was due until it comes out", latency(0)},
-		{"latency-checkpoints", "the same with checkpoints every second; " + notIncremental, latency(time.Second)},
 		{"exactly-once-files", "open loop, from when an element was due until its file is visible; checkpoints every 100 ms", exactlyOnceFiles},
+		{"pebble", "state on disk of ten times the memory of its caches, Zipf's keys, against a loop that reads, changes and writes with Pebble alone in as much memory", onDisk},
+		{"latency", "open loop, from when an element was due until it comes out", latency(0)},
+		{"latency-checkpoints", "the same with incremental checkpoints every second", latency(time.Second)},
 	}
 }
 
@@ -61,17 +67,32 @@ type figure struct {
 	Value  float64 `json:"value"`
 	Unit   string  `json:"unit"`
 	AtMost float64 `json:"at_most,omitempty"` // 0: nothing is asked for
+	// AtLeast is what is asked for where more is better; 0: nothing is.
+	AtLeast float64 `json:"at_least,omitempty"`
+	// Missed says that the value is not what is asked for.
+	Missed bool `json:"missed,omitempty"`
 }
 
 func inMillis(name string, d time.Duration, atMost float64) figure {
-	return figure{name, float64(d.Microseconds()) / 1000, "ms", atMost}
+	return figure{Name: name, Value: float64(d.Microseconds()) / 1000, Unit: "ms", AtMost: atMost}
 }
 
 func percent(name string, share, atMost float64) figure {
-	return figure{name, share * 100, "%", atMost}
+	return figure{Name: name, Value: share * 100, Unit: "%", AtMost: atMost}
 }
 
-func multiple(name string, ratio, atMost float64) figure { return figure{name, ratio, "x", atMost} }
+func multiple(name string, ratio, atMost float64) figure {
+	return figure{Name: name, Value: ratio, Unit: "x", AtMost: atMost}
+}
+
+// perSecond is a figure of elements per second.
+func perSecond(name string, rate float64) figure {
+	return figure{Name: name, Value: rate / 1e6, Unit: "M/s"}
+}
+
+func (f *figure) judge() {
+	f.Missed = f.AtMost != 0 && f.Value > f.AtMost || f.AtLeast != 0 && f.Value < f.AtLeast
+}
 
 // stateLine is the result of a workload, as -json prints it.
 type stateLine struct {
@@ -111,24 +132,49 @@ func measureState(ctx context.Context, o options, out io.Writer) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(stateWorkers))
 	so := stateOptions{options: o, folder: folder, keys: max(1000, o.mib<<20/accountBytes/o.shrink)}
-	ran := false
-	for _, w := range stateSuite() {
-		if !strings.Contains(w.name, o.only) {
-			continue
-		}
-		ran = true
+	chosen := chooseLines(stateSuite(), o.only)
+	if len(chosen) == 0 {
+		return fmt.Errorf("choose workloads: no name contains %q", o.only)
+	}
+	return measureLines(ctx, chosen, so, out)
+}
+
+// measureLines measures lines. One that fails is told and becomes part of the error.
+func measureLines(ctx context.Context, chosen []stateWorkload, so stateOptions, out io.Writer) error {
+	var failed []error
+	start := time.Now()
+	for i, w := range chosen {
+		so.note("%s: %d of %d, after %.0f s", w.name, i+1, len(chosen), time.Since(start).Seconds())
 		l, err := w.rounds(ctx, so)
 		if err != nil {
-			return fmt.Errorf("measure %s: %w", w.name, err)
+			failed = append(failed, fmt.Errorf("measure %s: %w", w.name, err))
+			so.note("%v", failed[len(failed)-1])
+			if ctx.Err() != nil {
+				break
+			}
+			continue
 		}
-		if err := l.print(out, o.json); err != nil {
+		if err := l.print(out, so.json); err != nil {
 			return fmt.Errorf("print the result of %s: %w", w.name, err)
 		}
 	}
-	if !ran {
-		return fmt.Errorf("choose workloads: no name contains %q", o.only)
+	so.note("done after %.0f s", time.Since(start).Seconds())
+	return errors.Join(failed...)
+}
+
+// note tells whoever waits what is going on.
+func (o stateOptions) note(format string, args ...any) {
+	_, _ = fmt.Fprintf(o.notes, "bench: "+format+"\n", args...)
+}
+
+// chooseLines are the lines whose names contain one of the words between commas.
+func chooseLines(all []stateWorkload, only string) (chosen []stateWorkload) {
+	for _, w := range all {
+		if slices.ContainsFunc(strings.Split(only, ","), func(word string) bool { return strings.Contains(w.name, word) }) {
+			chosen = append(chosen, w)
+		}
 	}
-	return nil
+	return chosen
 }
 
 // rounds measures as often as is asked for.
@@ -164,6 +210,7 @@ func middleLine(all []stateLine) stateLine {
 	l.JitterMs = middle(func(l *stateLine) *float64 { return &l.JitterMs })
 	for i := range l.Figures {
 		l.Figures[i].Value = middle(func(l *stateLine) *float64 { return &l.Figures[i].Value })
+		l.Figures[i].judge()
 	}
 	return l
 }
@@ -177,11 +224,14 @@ func (l *stateLine) print(out io.Writer, asJSON bool) error {
 	fmt.Fprintf(&b, "  floors: write and sync %.2f MiB %.1f ms, longest stop of an empty loop %.2f ms\n", float64(l.DiskBytes)/(1<<20), l.RawWriteMs, l.JitterMs)
 	for _, f := range l.Figures {
 		fmt.Fprintf(&b, "  %-40s %10.2f %-4s", f.Name, f.Value, f.Unit)
-		if f.AtMost != 0 {
+		switch {
+		case f.AtMost != 0:
 			fmt.Fprintf(&b, " (at most %.4g)", f.AtMost)
-			if f.Value > f.AtMost {
-				b.WriteString(" above what is asked for")
-			}
+		case f.AtLeast != 0:
+			fmt.Fprintf(&b, " (at least %.4g)", f.AtLeast)
+		}
+		if f.Missed {
+			b.WriteString(" missed")
 		}
 		b.WriteByte('\n')
 	}

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"time"
+
+	"github.com/flott-dev/flott/stream"
 )
 
 const (
@@ -10,22 +12,23 @@ const (
 	watched    = 3 * time.Second       // of a job, at full size
 	warmUp     = 200 * time.Millisecond
 	wantSeen   = 2 // checkpoints, at least
+	wantPauses = 5 // checkpoints, where gaps are measured
 
-	leastRate = 1e5 // elements per second that a slow sink takes
+	slowSink = 1e5 // elements per second that it takes
 )
 
-// atPace looks at a job after it has got used to a pace.
-func (j *stateJob) atPace(ctx context.Context, o stateOptions, rate float64, checkpoints int) (observed, error) {
+// atPace looks at a job for a time after it has got used to a pace.
+func (j *stateJob) atPace(ctx context.Context, o stateOptions, rate float64, d time.Duration, checkpoints int) (observed, error) {
 	j.feed.at(rate)
 	j.flows = true
 	select {
 	case <-time.After(o.span(warmUp)):
 	case <-ctx.Done():
 	}
-	return j.observe(ctx, o.span(watched), checkpoints)
+	return j.observe(ctx, o.span(d), checkpoints)
 }
 
-// loads are the observations of a job at full speed and at a lower one.
+// loads are the observations of a job at full speed and at half of it.
 type loads struct {
 	full, half observed
 	memory     float64 // held once the state was there
@@ -33,22 +36,70 @@ type loads struct {
 
 // observeLoads runs a job at full speed, and then at the given rate, 0: half of what full speed was.
 func (j *stateJob) observeLoads(ctx context.Context, o stateOptions, l *stateLine, rate float64) (out loads, err error) {
-	checkpoints := 0
+	full, half := 0, 0
 	if j.interval > 0 {
-		checkpoints = wantSeen
+		full, half = wantSeen, wantPauses
 	}
 	err = l.add(j.run(ctx, func(ctx context.Context) (err error) {
 		out.memory = settle()
-		if out.full, err = j.atPace(ctx, o, 0, checkpoints); err != nil {
+		if out.full, err = j.atPace(ctx, o, 0, watched, full); err != nil {
 			return err
 		}
 		if rate == 0 {
 			rate = out.full.rate / 2
 		}
-		out.half, err = j.atPace(ctx, o, rate, checkpoints)
+		out.half, err = j.atPace(ctx, o, rate, watched, half)
 		return err
 	}))
 	return out, err
+}
+
+// pause compares the gaps between outputs around the barriers of incremental checkpoints with those without any.
+func pause(ctx context.Context, o stateOptions) (l stateLine, err error) {
+	l.StateBytes = o.keys * accountBytes
+	settle()
+	bare, err := newStateJob("bare", 0, o.folder, o.keys, uniform(o.keys)).observeLoads(ctx, o, &l, 0)
+	if err != nil {
+		return l, err
+	}
+	settle()
+	j := newStateJob("saved", o.second(), o.folder, o.keys, uniform(o.keys))
+	j.how = []stream.CheckpointOption{stream.IncrementalCheckpoints(true)}
+	rate := bare.full.rate / 2
+	var saved observed
+	err = l.add(j.run(ctx, func(ctx context.Context) (err error) {
+		settle()
+		saved, err = j.atPace(ctx, o, rate, 2*watched, wantPauses)
+		return err
+	}))
+	if err != nil {
+		return l, err
+	}
+	_, err = l.floors(o, saved.bytes)
+	l.Figures = append([]figure{
+		perSecond("elements that were due", rate),
+		percent("loss", 1-ratio(saved.rate, rate), 0),
+		inMillis("checkpoint", saved.checkpoint.median(), 0),
+	}, pauses(&saved, &bare.half)...)
+	return l, err
+}
+
+// second is the interval of checkpoints that come every second at full size.
+func (o stateOptions) second() time.Duration {
+	return max(20*time.Millisecond, time.Second/time.Duration(o.shrink))
+}
+
+// pauses compares the gaps of a job with checkpoints with those of one without.
+func pauses(saved, bare *observed) []figure {
+	return []figure{
+		inMillis("longest gap without checkpoints", bare.near.longest(), 0),
+		inMillis("longest gap around a barrier", saved.near.longest(), 0),
+		inMillis("pause", saved.near.longest()-bare.near.longest(), 5),
+		inMillis("pause, in the median of barriers", saved.near.median()-bare.near.median(), 0),
+		inMillis("standing still for a snapshot, at most", saved.still.longest(), 0),
+		inMillis("longest gap of all with checkpoints", saved.longest, 0),
+		inMillis("longest gap of all without", bare.longest, 0),
+	}
 }
 
 // fullCheckpoints compares a job that takes checkpoints without a pause with one that takes none.
@@ -66,10 +117,10 @@ func fullCheckpoints(ctx context.Context, o stateOptions) (l stateLine, err erro
 		return l, err
 	}
 	raw, err := l.floors(o, saved.half.bytes)
-	held, peak := bare.memory-empty, max(saved.full.peak, saved.half.peak)-empty
-	l.Figures = []figure{
-		{"elements per s without checkpoints", bare.full.rate / 1e6, "M", 0},
-		{"elements per s with them", saved.full.rate / 1e6, "M", 0},
+	size, held, peak := float64(l.StateBytes), bare.memory-empty, max(saved.full.peak, saved.half.peak)-empty
+	l.Figures = append([]figure{
+		perSecond("elements without checkpoints", bare.full.rate),
+		perSecond("elements with them", saved.full.rate),
 		percent("loss at full speed", 1-ratio(saved.full.rate, bare.full.rate), 0),
 		percent("loss at half of it", 1-ratio(saved.half.rate, rate), 30),
 		percent("more CPU per element at half of it", ratio(saved.half.cpu, bare.half.cpu)-1, 0),
@@ -77,17 +128,11 @@ func fullCheckpoints(ctx context.Context, o stateOptions) (l stateLine, err erro
 		inMillis("checkpoint at half of it", saved.half.checkpoint.median(), 0),
 		inMillis("from checkpoint to checkpoint", saved.half.cycle.median(), 0),
 		multiple("checkpoint / raw write", ratio(saved.half.checkpoint.median(), raw), 1.3),
-		inMillis("longest gap without checkpoints", bare.half.near.longest(), 0),
-		inMillis("longest gap around a barrier", saved.half.near.longest(), 0),
-		inMillis("pause", saved.half.near.longest()-bare.half.near.longest(), 5),
-		inMillis("pause, in the median of barriers", saved.half.near.median()-bare.half.near.median(), 0),
-		inMillis("standing still for a snapshot", saved.half.still.median(), 0),
-		inMillis("longest gap of all with checkpoints", saved.half.longest, 0),
-		inMillis("longest gap of all without", bare.half.longest, 0),
-		multiple("memory held by the state / keys and values", held/float64(l.StateBytes), 0),
+		multiple("memory held by the state / keys and values", held/size, 0),
 		multiple("peak / memory held by the state", ratio(peak, held), 1.6),
-		multiple("peak without checkpoints / the same", ratio(max(bare.full.peak, bare.half.peak)-empty, held), 0),
-	}
+		multiple("peak / keys and values", peak/size, 0),
+		multiple("peak without checkpoints / memory held", ratio(max(bare.full.peak, bare.half.peak)-empty, held), 0),
+	}, pauses(&saved.half, &bare.half)...)
 	return l, err
 }
 
@@ -105,9 +150,16 @@ func hotKeys(ctx context.Context, o stateOptions) (l stateLine, err error) {
 	observe := func(interval time.Duration, checkpoints int) (seen observed, err error) {
 		settle()
 		j := newStateJob("hot", interval, o.folder, o.keys, skewed(o.keys))
+		j.how = []stream.CheckpointOption{stream.IncrementalCheckpoints(true)}
 		err = l.add(j.run(ctx, func(ctx context.Context) (err error) {
 			settle()
-			seen, err = j.atPace(ctx, o, 0, checkpoints)
+			if interval > 0 { // the first one after the load is full
+				j.feed.at(0)
+				if _, err = j.observe(ctx, 0, 1); err != nil {
+					return err
+				}
+			}
+			seen, err = j.atPace(ctx, o, 0, 2*watched, checkpoints)
 			return err
 		}))
 		return seen, err
@@ -116,54 +168,51 @@ func hotKeys(ctx context.Context, o stateOptions) (l stateLine, err error) {
 	if err != nil {
 		return l, err
 	}
-	saved, err := observe(max(20*time.Millisecond, time.Second/time.Duration(o.shrink)), wantSeen)
+	saved, err := observe(o.second(), wantSeen)
 	if err != nil {
 		return l, err
 	}
 	raw, err := l.floors(o, saved.bytes)
-	l.Figures = []figure{
-		{"elements per s without checkpoints", bare.rate / 1e6, "M", 0},
-		{"elements per s with them", saved.rate / 1e6, "M", 0},
+	work := time.Duration((saved.cpu - bare.cpu) * saved.n / float64(max(1, len(saved.checkpoint))) * 1e9)
+	l.Figures = append([]figure{
+		perSecond("elements without checkpoints", bare.rate),
+		perSecond("elements with them", saved.rate),
 		percent("loss", 1-ratio(saved.rate, bare.rate), 8),
 		percent("more CPU per element", ratio(saved.cpu, bare.cpu)-1, 0),
 		inMillis("checkpoint", saved.checkpoint.median(), 150),
+		inMillis("more CPU for each", work, 0),
 		multiple("checkpoint / raw write", ratio(saved.checkpoint.median(), raw), 0),
-		inMillis("longest gap around a barrier", saved.near.longest(), 0),
-		inMillis("pause", saved.near.longest()-bare.near.longest(), 0),
-	}
+	}, pauses(&saved, &bare)...)
 	return l, err
 }
 
-// backpressure compares checkpoints of a job whose sink takes only a share of what could come with those of a job that has
-// nothing to do.
-func backpressure(share float64) func(context.Context, stateOptions) (stateLine, error) {
+// backpressure compares checkpoints of a job with a slow sink with those of a job that has nothing to do.
+func backpressure(how ...stream.CheckpointOption) func(context.Context, stateOptions) (stateLine, error) {
 	return func(ctx context.Context, o stateOptions) (l stateLine, err error) {
 		l.StateBytes = o.keys * accountBytes
 		j := newStateJob("slow", backToBack, o.folder, o.keys, uniform(o.keys))
-		var idle, free, slow observed
+		j.how = how
+		var idle, slow observed
 		err = l.add(j.run(ctx, func(ctx context.Context) (err error) {
 			settle()
 			if idle, err = j.observe(ctx, o.span(watched), wantSeen); err != nil {
 				return err
 			}
-			if free, err = j.atPace(ctx, o, 0, wantSeen); err != nil {
-				return err
-			}
-			j.out.limit(max(free.rate*share, leastRate))
-			slow, err = j.atPace(ctx, o, 0, wantSeen)
+			j.out.limit(slowSink)
+			slow, err = j.atPace(ctx, o, 0, watched, wantSeen)
 			return err
 		}))
 		if err != nil {
 			return l, err
 		}
-		_, err = l.floors(o, slow.bytes)
+		raw, err := l.floors(o, slow.bytes)
 		l.Figures = []figure{
 			inMillis("checkpoint without load", idle.checkpoint.median(), 0),
 			inMillis("CPU of a checkpoint without load", time.Duration(idle.busy*float64(idle.cycle.median())), 0),
-			inMillis("checkpoint at full speed", free.checkpoint.median(), 0),
+			multiple("checkpoint without load / raw write", ratio(idle.checkpoint.median(), raw), 0),
 			inMillis("checkpoint under backpressure", slow.checkpoint.median(), 0),
 			multiple("under backpressure / without load", ratio(slow.checkpoint.median(), idle.checkpoint.median()), 1.5),
-			{"elements per s that the sink took", slow.rate / 1e6, "M", 0},
+			perSecond("elements that the sink took", slow.rate),
 		}
 		return l, err
 	}

@@ -54,13 +54,13 @@ func exactlyOnceFiles(ctx context.Context, o stateOptions) (l stateLine, err err
 	}
 	raw, err := l.floors(o, files.bytes/int64(len(sink.at)))
 	l.Figures = []figure{
-		{"elements per s", commitRate / 1e6, "M", 0},
+		perSecond("elements", commitRate),
 		inMillis("p50", files.latency.quantile(.5), 0),
 		inMillis("p99", files.latency.quantile(.99), float64((commitInterval + commitLate).Milliseconds())),
 		inMillis("p99.9", files.latency.quantile(.999), 0),
 		inMillis("checkpoint", checkpoints.median(), 0),
 		multiple("checkpoint / raw write of one file", ratio(checkpoints.median(), raw), 0),
-		{"files", float64(len(sink.at)), "", 0},
+		{Name: "files", Value: float64(len(sink.at))},
 	}
 	return l, errors.Join(err, os.RemoveAll(out))
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/flott-dev/flott/process"
 	"github.com/flott-dev/flott/state"
+	"github.com/flott-dev/flott/statebackend"
 	"github.com/flott-dev/flott/stream"
 )
 
@@ -82,12 +83,15 @@ type stateJob struct {
 	folder   string        // of what it writes
 	feed     *feed
 	out      *meters
-	files    *timedFiles   // where elements go; nil: to out
-	written  atomic.Uint64 // elements, into files
-	flows    bool          // elements are due
-	small    bool          // count in states of one word
+	files    *timedFiles                 // where elements go; nil: to out
+	wire     func(*stream.Stream[touch]) // what else is done with touches; nil: accounts are kept
+	written  atomic.Uint64               // elements, into files
+	flows    bool                        // elements are due
+	small    bool                        // count in states of one word
 	before   uint64
 	options  []stream.Option
+	how      []stream.CheckpointOption
+	backend  statebackend.Backend // nil: heap
 	job      *stream.Job
 }
 
@@ -101,9 +105,25 @@ func newStateJob(name string, interval time.Duration, folder string, keys int, p
 func (j *stateJob) start(ctx context.Context) error {
 	env := stream.NewEnv(j.options...).SetParallelism(stateWorkers)
 	if j.interval > 0 {
-		env.EnableCheckpointing(j.interval).SetCheckpointStorage(j.folder)
+		env.EnableCheckpointing(j.interval, j.how...).SetCheckpointStorage(j.folder)
 	}
-	keyed := env.FromSource(j.feed, "Touches").UID("touches of " + j.name).KeyBy(func(t touch) uint64 { return t.Key })
+	if j.backend != nil {
+		env.SetStateBackend(j.backend)
+	}
+	touches := env.FromSource(j.feed, "Touches").UID("touches of " + j.name)
+	if j.wire != nil {
+		j.wire(touches)
+	} else {
+		j.keep(touches)
+	}
+	job, err := env.ExecuteAsync(ctx, j.name)
+	j.job = job
+	return err
+}
+
+// keep keeps accounts of touches.
+func (j *stateJob) keep(touches *stream.Stream[touch]) {
+	keyed := touches.KeyBy(func(t touch) uint64 { return t.Key })
 	var counted *stream.Stream[touched]
 	if j.small {
 		counted = keyed.Process[*counter, touched](newCounter)
@@ -116,21 +136,29 @@ func (j *stateJob) start(ctx context.Context) error {
 	} else {
 		counted.SinkTo(j.out)
 	}
-	job, err := env.ExecuteAsync(ctx, j.name)
-	j.job = job
-	return err
 }
 
 // run runs the job, calls f when each key has its state, ends the job and checks its answer: the number of its elements
 // and their digest.
 func (j *stateJob) run(ctx context.Context, f func(context.Context) error) (n, digest uint64, err error) {
-	if err = j.start(ctx); err != nil {
+	_, err = j.runUnchecked(ctx, func(ctx context.Context) error {
+		if err := j.until(ctx, func() bool { return j.brought() >= j.feed.keys }); err != nil {
+			return err
+		}
+		return f(ctx)
+	})
+	if err != nil {
 		return 0, 0, err
 	}
-	err = j.until(ctx, func() bool { return j.brought() >= j.feed.keys })
-	if err == nil {
-		err = f(ctx)
+	return j.check()
+}
+
+// runUnchecked runs the job, calls f meanwhile, and gives the number of elements that were fed.
+func (j *stateJob) runUnchecked(ctx context.Context, f func(context.Context) error) (n uint64, err error) {
+	if err = j.start(ctx); err != nil {
+		return 0, err
 	}
+	err = f(ctx)
 	j.out.limit(0)
 	j.feed.end()
 	if err != nil {
@@ -139,10 +167,7 @@ func (j *stateJob) run(ctx context.Context, f func(context.Context) error) (n, d
 	if _, e := j.job.Wait(); err == nil || e != nil && !errors.Is(e, stream.ErrCanceled) {
 		err = errors.Join(err, e)
 	}
-	if err != nil {
-		return 0, 0, err
-	}
-	return j.check()
+	return j.feed.sent.Load(), err
 }
 
 // brought is how many elements have come out.
@@ -181,7 +206,8 @@ func (j *stateJob) until(ctx context.Context, done func() bool) error {
 // observed are the figures of a stretch of time of a running job.
 type observed struct {
 	outputs
-	rate       float64 // elements per second that came out
+	n          float64 // elements that came out
+	rate       float64 // of them per second
 	cpu        float64 // seconds of all processors per element
 	busy       float64 // processors, on average
 	checkpoint times   // durations of those that began and ended meanwhile
@@ -206,9 +232,9 @@ func (j *stateJob) observe(ctx context.Context, d time.Duration, checkpoints int
 		return time.Since(start) >= d && len(book.seen) >= checkpoints && (!j.flows || j.brought() > from)
 	})
 	o.outputs = j.out.end()
-	n := float64(j.brought() - from)
+	o.n = float64(j.brought() - from)
 	took, used := time.Since(start).Seconds(), cpuSeconds()-cpu
-	o.rate, o.cpu, o.busy = n/took, ratio(used, n), used/took
+	o.rate, o.cpu, o.busy = o.n/took, ratio(used, o.n), used/took
 	stop()
 	book.tell(&o)
 	return o, err

@@ -24,11 +24,11 @@ func latency(interval time.Duration) func(context.Context, stateOptions) (stateL
 			every, checkpoints = max(20*time.Millisecond, interval/time.Duration(o.shrink)), wantSeen
 		}
 		j := newStateJob("latency", every, o.folder, keys, uniform(keys))
-		j.small = true
+		j.small, j.how = true, []stream.CheckpointOption{stream.IncrementalCheckpoints(true)}
 		var seen observed
 		err = l.add(j.run(ctx, func(ctx context.Context) (err error) {
 			settle()
-			seen, err = j.atPace(ctx, o, rate, checkpoints)
+			seen, err = j.atPace(ctx, o, rate, watched, checkpoints)
 			return err
 		}))
 		if err == nil && seen.latency.n == 0 {
@@ -40,8 +40,8 @@ func latency(interval time.Duration) func(context.Context, stateOptions) (stateL
 		_, err = l.floors(o, max(seen.bytes, int64(l.StateBytes)))
 		most := max(5, 2*l.JitterMs)
 		l.Figures = []figure{
-			{"elements per s that were due", rate / 1e6, "M", 0},
-			{"elements per s that came out", seen.rate / 1e6, "M", 0},
+			perSecond("elements that were due", rate),
+			perSecond("elements that came out", seen.rate),
 			inMillis("p50", seen.latency.quantile(.5), 0),
 			inMillis("p99", seen.latency.quantile(.99), most),
 			inMillis("p99.9", seen.latency.quantile(.999), 0),

@@ -2,6 +2,7 @@ package main
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/flott-dev/flott/connector"
@@ -18,6 +19,8 @@ type touch struct {
 type feed struct {
 	keys  uint64
 	pick  func(u uint64) uint64 // the place of a key, of the update with this number
+	stamp func(i uint64) int64  // what an element has in the place of when it was due, by its number; nil: nothing
+	sent  atomic.Uint64         // elements
 	epoch time.Time
 	mu    sync.Mutex
 	pace  *pace           // nil: no updates
@@ -178,9 +181,13 @@ func (r *feeder) Poll(out *connector.Output[touch]) (connector.Status, error) {
 		if paced {
 			t.At = int64(pace.begin) + int64(float64(r.next-r.base)*1e9*float64(p)/pace.rate)
 		}
+		if r.stamp != nil {
+			t.At = r.stamp(i)
+		}
 		r.buf = append(r.buf, t)
 		r.next++
 	}
+	r.sent.Add(uint64(len(r.buf)))
 	out.EmitSlice(r.buf)
 	return connector.More, nil
 }

@@ -2,7 +2,11 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
+	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,7 +21,7 @@ import (
 func TestStateSuiteHasALineForEachWorkload(t *testing.T) {
 	var out bytes.Buffer
 	disk := t.TempDir()
-	if err := run(t.Context(), []string{"-suite", "state", "-shrink", "1024", "-n", "1", "-json", "-disk", disk}, &out); err != nil {
+	if err := run(t.Context(), []string{"-suite", "state", "-shrink", "1024", "-n", "1", "-json", "-disk", disk}, &out, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	var names, want []string
@@ -32,7 +36,7 @@ func TestStateSuiteHasALineForEachWorkload(t *testing.T) {
 		}
 		asked := 0
 		for _, f := range l.Figures {
-			if f.AtMost > 0 {
+			if f.AtMost > 0 || f.AtLeast > 0 {
 				asked++
 			}
 			if (strings.HasPrefix(f.Name, "checkpoint") || strings.HasPrefix(f.Name, "p9")) && f.Value <= 0 {
@@ -68,16 +72,36 @@ func TestStateTableSaysWhatIsMissed(t *testing.T) {
 	if len(lines) != 4 || l.RawWriteMs != 4 {
 		t.Fatalf("printed\n%s", out.String())
 	}
-	for i, want := range []string{"loss 40.00 % (at most 30) above what is asked for", "pause 2.00 ms (at most 5)"} {
+	for i, want := range []string{"loss 40.00 % (at most 30) missed", "pause 2.00 ms (at most 5)"} {
 		if got := strings.Join(strings.Fields(lines[2+i]), " "); got != want {
 			t.Errorf("printed %q, want %q", got, want)
 		}
 	}
 }
 
+func TestLinesAreChosenByPartsOfTheirNames(t *testing.T) {
+	all := []stateWorkload{{name: "pause"}, {name: "pause-windows"}, {name: "restore"}}
+	for only, want := range map[string]int{"": 3, "pause": 2, "windows,rest": 2, "nothing": 0} {
+		if got := chooseLines(all, only); len(got) != want {
+			t.Errorf("%q chooses %d lines, want %d", only, len(got), want)
+		}
+	}
+}
+
+// A line that can't be measured costs its own figures only.
+func TestLinesAfterOneThatFailsAreMeasured(t *testing.T) {
+	var out, notes bytes.Buffer
+	good := stateWorkload{name: "good", measure: func(context.Context, stateOptions) (stateLine, error) { return stateLine{}, nil }}
+	bad := stateWorkload{name: "bad", measure: func(context.Context, stateOptions) (stateLine, error) { return stateLine{}, io.ErrUnexpectedEOF }}
+	err := measureLines(t.Context(), []stateWorkload{bad, good}, stateOptions{options: options{runs: 1, notes: &notes}}, &out)
+	if !errors.Is(err, io.ErrUnexpectedEOF) || !strings.HasPrefix(out.String(), "good") || !strings.Contains(notes.String(), "measure bad") {
+		t.Errorf("error %v, printed %q and told %q", err, out.String(), notes.String())
+	}
+}
+
 func TestUnknownStateWorkloadsAndDisksAreErrors(t *testing.T) {
-	for _, args := range [][]string{{"-run", "no such name"}, {"-mib", "0"}, {"-disk", filepath.Join(t.TempDir(), "missing")}} {
-		if err := run(t.Context(), append([]string{"-suite", "state"}, args...), new(bytes.Buffer)); err == nil {
+	for _, args := range [][]string{{"-run", "no such name"}, {"-size", "0"}, {"-disk", filepath.Join(t.TempDir(), "missing")}} {
+		if err := run(t.Context(), append([]string{"-suite", "state"}, args...), new(bytes.Buffer), io.Discard); err == nil {
 			t.Errorf("%q: no error", args)
 		}
 	}
@@ -179,6 +203,28 @@ func TestOneKeyOfAHundredGetsMostUpdates(t *testing.T) {
 	}
 	if share := float64(few) / n; share < .985 || share > .995 || len(seen) < 1500 {
 		t.Errorf("%v of the updates are hot, %d keys were touched", share, len(seen))
+	}
+}
+
+// Of so many ranks with the exponent that is used, the first has this share of all draws, the first hundred that one.
+func TestFrequenciesOfKeysAreZipfs(t *testing.T) {
+	const keys, n = 100_000, 400_000
+	pick, counts := zipf(keys), map[uint64]int{}
+	for u := range uint64(n) {
+		k := pick(u)
+		if k >= keys {
+			t.Fatalf("there is no key %d", k)
+		}
+		counts[k]++
+	}
+	sorted := slices.SortedFunc(maps.Values(counts), func(a, b int) int { return b - a })
+	top := 0
+	for _, c := range sorted[:100] {
+		top += c
+	}
+	first, hundred := float64(sorted[0])/n, float64(top)/n
+	if first < .05 || first > .08 || hundred < .38 || hundred > .44 || len(sorted) < keys/2 {
+		t.Errorf("the first key has %.3f of all draws, a hundred have %.3f, %d keys were drawn", first, hundred, len(sorted))
 	}
 }
 
