@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/flott-dev/flott/internal/env"
 )
 
 func checkCommand() command {
@@ -34,25 +36,6 @@ exit code is 0 if the job could start.`,
 			}
 		},
 	}
-}
-
-// checkReport is what a dry run finds out; package env writes it.
-type checkReport struct {
-	Job       string            `json:"job"`
-	Savepoint string            `json:"savepoint,omitempty"`
-	Startable bool              `json:"startable"`
-	Operators []checkedOperator `json:"operators,omitempty"`
-	Problems  []string          `json:"problems,omitempty"`
-	Warnings  []string          `json:"warnings,omitempty"`
-}
-
-// checkedOperator is an operator of the program, or one that only the savepoint has.
-type checkedOperator struct {
-	ID      string `json:"id"`
-	UID     string `json:"uid,omitempty"`
-	Name    string `json:"name"`
-	State   string `json:"state"`
-	Problem string `json:"problem,omitempty"`
 }
 
 // errNotStartable ends a check that has found problems, which are printed.
@@ -90,13 +73,13 @@ func (a *app) check(p *program, asJSON bool) error {
 }
 
 // findReport finds the report at the end of what a program has printed.
-func findReport(printed []byte) (*checkReport, bool) {
+func findReport(printed []byte) (*env.CheckReport, bool) {
 	for at := len(printed); at >= 0; {
 		at = bytes.LastIndexByte(printed[:at], '{')
 		if at < 0 {
 			return nil, false
 		}
-		var r checkReport
+		var r env.CheckReport
 		if (at == 0 || printed[at-1] == '\n') && json.Unmarshal(printed[at:], &r) == nil {
 			return &r, true
 		}
@@ -105,7 +88,7 @@ func findReport(printed []byte) (*checkReport, bool) {
 }
 
 // showReport prints a report for people.
-func (a *app) showReport(r *checkReport) error {
+func (a *app) showReport(r *env.CheckReport) error {
 	verdict := a.styled(green, "can start")
 	if !r.Startable {
 		verdict = a.styled(red, "can't start")
