@@ -15,6 +15,7 @@ if [ -z "$tagged" ]; then
 else
 	printf 'tests that need a server:\n%s\n' "$tagged"
 fi
-# -count=1: a server's answer is no function of the files that the test cache looks at.
-stage servers go test -count=1 -tags servers $(patterns)
+# -count=1: a server's answer is no function of the files that the test cache looks at. The first run fetches and builds the
+# servers, which alone can take longer than the ten minutes that a test binary has by default.
+stage servers go test -count=1 -timeout 45m -tags servers $(patterns)
 finish
