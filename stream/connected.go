@@ -42,9 +42,11 @@ func (s *ConnectedStreams[A, B]) FlatMap[R any](f func(a A, emit func(R)), g fun
 }
 
 // Process runs a process function that construct makes once per subtask: it sees timestamps and may emit to side
-// outputs. For state and timers key the streams first.
+// outputs. For state and timers key the streams first. A function that is a process.InputSelector chooses which stream is
+// read next.
 func (s *ConnectedStreams[A, B]) Process[P process.CoFunction[A, B, R], R any](construct func(*process.Runtime) P) *Stream[R] {
 	in, out := inputs(s.c), typeOf[R](s.c[0].env)
+	in.Selects = selects[P]()
 	open := func(rt *process.Runtime) process.CoFunction[A, B, R] { return construct(rt) }
 	return &Stream[R]{join("Co-Process", s.c, out, func(n *graph.Node) operator.Operator {
 		return co.Process(in, out, n.Side, open)
@@ -97,9 +99,10 @@ func (s *ConnectedKeyedStreams[A, B, K]) FlatMap[R any](f func(a A, emit func(R)
 }
 
 // Process runs a keyed process function that construct makes once per subtask and that declares its state there; state
-// and timers are shared by both streams.
+// and timers are shared by both streams. A function that is a process.InputSelector chooses which stream is read next.
 func (s *ConnectedKeyedStreams[A, B, K]) Process[P process.KeyedCoFunction[K, A, B, R], R any](construct func(*process.Runtime) P) *Stream[R] {
 	in, out, keys := inputs(s.c), typeOf[R](s.c[0].env), s.keys
+	in.Selects = selects[P]()
 	open := func(rt *process.Runtime) process.KeyedCoFunction[K, A, B, R] { return construct(rt) }
 	c := join("Keyed Co-Process", s.c, out, func(n *graph.Node) operator.Operator {
 		return co.KeyedProcess(in, out, keys, n.Side, open)
@@ -119,6 +122,13 @@ func (c *core) with(other *core) [2]*core {
 }
 
 func inputs(c [2]*core) co.Inputs { return co.Inputs{First: c[0].typ, Second: c[1].typ} }
+
+// selects reports whether every function of a type chooses its input. Of an interface type only its values are known.
+func selects[P any]() bool {
+	var p P
+	_, ok := any(p).(process.InputSelector)
+	return ok
+}
 
 // join adds an operator with two inputs. open gets the node, whose side outputs are known when the graph is complete.
 func join(name string, c [2]*core, out *frame.Type, open func(*graph.Node) operator.Operator) *core {

@@ -19,26 +19,14 @@ import (
 )
 
 func TestTaskVectors(t *testing.T) {
-	absent := map[string]string{
-		"chain_task":        "there is no watermark generator operator to put into a chain by hand",
-		"selective_reading": "operators do not choose their input",
-	}
 	s := conformance.Suite{
 		Folder: "streaming", Family: "task", Rules: taskRules(), Rewrite: *rewrite,
 		Runners: map[string]conformance.Runner{
 			"one_input_task": conformance.EachWay(runTask), "two_input_task": conformance.EachWay(runTask),
 			"lifecycle": runLifecycle, "rolling_aggregate": conformance.EachWay(runRolling), "end_of_input": runEndOfInput,
 			"restore_chain": runRestoreChain, "two_phase_commit_sink": runTwoPhaseCommit,
+			"selective_reading": conformance.EachWay(runSelection),
 		},
-	}
-	for kind := range absent {
-		s.Runners[kind] = func(t *testing.T, _ conformance.Case) { t.Fatal("there is no runner") }
-	}
-	s.Absent = func(t *testing.T, c conformance.Case) string {
-		if why := absent[c.Kind]; why != "" {
-			return why
-		}
-		return ""
 	}
 	s.Run(t)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/flott-dev/flott/internal/keygroup"
 	"github.com/flott-dev/flott/internal/operator"
 	"github.com/flott-dev/flott/internal/plan"
+	"github.com/flott-dev/flott/internal/task"
 	"github.com/flott-dev/flott/internal/vfs"
 	"github.com/flott-dev/flott/statebackend"
 )
@@ -224,10 +225,15 @@ func slashed(dir string) (string, error) {
 	return filepath.ToSlash(abs), nil
 }
 
-// refuse names an operator whose state can't be in a snapshot.
+// refuse names an operator whose state can't be in a snapshot, or whose way of reading lets none be taken.
 func refuse(jg *plan.JobGraph) error {
 	for _, v := range jg.Vertices {
 		for _, n := range v.Nodes {
+			if len(n.Node.Inputs) > 1 {
+				if s, ok := n.Node.New().(operator.Selector); ok && s.Selects() {
+					return fmt.Errorf("operator %q: %w", n.Node.Title(), task.SelectingError{})
+				}
+			}
 			if !n.Node.Stateful && !n.Node.Keyed() {
 				continue
 			}

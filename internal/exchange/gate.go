@@ -84,6 +84,14 @@ func (g *Gate) Poll() (f *frame.Frame, channel int) {
 	return nil, -1
 }
 
+// PollChannel takes the next frame of one channel; nil if it is empty, blocked or ended.
+func (g *Gate) PollChannel(channel int) *frame.Frame {
+	if !g.readable[channel] {
+		return nil
+	}
+	return g.channels[channel].Poll()
+}
+
 // Return gives a frame of that channel back.
 func (g *Gate) Return(f *frame.Frame, channel int) { g.channels[channel].Return(f) }
 

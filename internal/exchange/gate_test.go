@@ -106,3 +106,25 @@ func TestBlockedChannelWaitsUntilItIsUnblocked(t *testing.T) {
 		t.Errorf("read from %v after that; one that has ended stays unread", got)
 	}
 }
+
+func TestOneChannelIsPolledAlone(t *testing.T) {
+	g, _ := feed(t, 1, 2, 1)
+	for _, c := range []struct {
+		channel int
+		before  func()
+		want    bool
+	}{
+		{1, nil, true}, {1, func() { g.Block(1) }, false}, {1, g.Unblock, true}, {1, nil, false}, {0, func() { g.End(0) }, false}, {2, nil, true},
+	} {
+		if c.before != nil {
+			c.before()
+		}
+		f := g.PollChannel(c.channel)
+		if (f != nil) != c.want {
+			t.Errorf("polled %v from channel %d", f, c.channel)
+		}
+		if f != nil {
+			g.Return(f, c.channel)
+		}
+	}
+}

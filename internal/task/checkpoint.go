@@ -70,6 +70,10 @@ func (t *Task) Trigger(b control.Barrier) func() error {
 		if c == nil || b.ID <= c.took {
 			return nil
 		}
+		if t.selecting != nil && !c.ended {
+			c.Declined(b.ID, control.ReasonDeclined, SelectingError{})
+			return nil
+		}
 		if c.align != nil && !c.ended {
 			return t.aligned(c.align.Trigger(b, t.d.Clock.Nanos()))
 		}
@@ -141,6 +145,9 @@ func (t *Task) tellListeners(tell func(operator.CheckpointListener) error) error
 
 // barrier takes a mark of checkpoints that came on a channel.
 func (t *Task) barrier(channel int, m frame.Mark) error {
+	if t.selecting != nil && m.Kind == frame.Barrier {
+		return t.declineSelecting(channel, m)
+	}
 	c := t.checkpoints
 	actions, err := control.StepAlignment(c.align, channel, m, t.d.Clock.Nanos())
 	if err != nil {

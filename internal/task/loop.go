@@ -39,7 +39,7 @@ func (t *Task) loop() error {
 		if done {
 			return t.finish()
 		}
-		polled = worked && (t.source != nil || t.looper != nil)
+		polled = worked && (t.source != nil || t.looper != nil || t.selecting != nil)
 		if worked {
 			t.waiter.Yield()
 			continue
@@ -94,6 +94,9 @@ func (t *Task) step() (worked, done bool, err error) {
 		if status, err := t.looper.Work(); err != nil || status != operator.Nothing {
 			return true, status == operator.Done, err
 		}
+	}
+	if t.selecting != nil {
+		return t.stepSelecting()
 	}
 	f, c := t.gate.Poll()
 	if f == nil {

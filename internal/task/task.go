@@ -69,12 +69,14 @@ type Task struct {
 	local   []int // per channel: its number within its input
 	source  operator.Source
 	looper  operator.Looper
-	probes  []probe
-	stopped atomic.Bool
-	run     frame.Run
-	work    work
-	waiter  *countedWaiter
-	times   []*EventTime // by input
+	// selecting is how the task reads if its head chooses its inputs; nil: it does not.
+	selecting *selecting
+	probes    []probe
+	stopped   atomic.Bool
+	run       frame.Run
+	work      work
+	waiter    *countedWaiter
+	times     []*EventTime // by input
 
 	checkpoints *barriers // nil: the task takes none
 }
@@ -257,6 +259,9 @@ func (t *Task) open() error {
 		if err := t.ops[i].Open(t.rts[i]); err != nil {
 			return fmt.Errorf("open the operator: %w", err)
 		}
+	}
+	if err := t.connectSelector(); err != nil {
+		return err
 	}
 	if err := t.restoreInChain(); err != nil {
 		return err

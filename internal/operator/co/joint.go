@@ -14,6 +14,8 @@ type Inputs struct {
 	First, Second *frame.Type
 	// Rule says whether an idle input holds the operator's watermark back.
 	Rule valve.Rule
+	// Selects says that the type of the function has process.InputSelector.
+	Selects bool
 }
 
 // Hooks are what a driver does between a joint and its outputs. For marks that only pass they are those of Joint.

@@ -12,6 +12,7 @@ import (
 // keyedProcessor drives a process.KeyedCoFunction: both inputs share state and timers.
 type keyedProcessor[K, A, B, R any] struct {
 	Sided[process.KeyedCoFunction[K, A, B, R], R]
+	choice
 	keys           *keyed.Keys
 	construct      func(*process.Runtime) process.KeyedCoFunction[K, A, B, R]
 	ctx            *process.KeyedContext[K]
@@ -21,7 +22,7 @@ type keyedProcessor[K, A, B, R any] struct {
 
 // KeyedProcess returns the driver of a process function on connected streams that are keyed alike.
 func KeyedProcess[K, A, B, R any](in Inputs, out *frame.Type, keys [2]*operator.Key, sides map[string]*frame.Type, construct func(*process.Runtime) process.KeyedCoFunction[K, A, B, R]) operator.Operator {
-	o := &keyedProcessor[K, A, B, R]{keys: keyed.NewKeys(keys[:]...), construct: construct}
+	o := &keyedProcessor[K, A, B, R]{keys: keyed.NewKeys(keys[:]...), construct: construct, choice: choice{typed: in.Selects}}
 	o.piece1, o.piece2 = o.pushPiece1, o.pushPiece2
 	o.Sides = operator.NewSides(sides)
 	o.Join(in, out, o, o.push1, o.push2)
@@ -37,6 +38,7 @@ func (o *keyedProcessor[K, A, B, R]) Open(rt *operator.Runtime) (err error) {
 	}
 	o.ctx = process.NewKeyedContext[K](o.keys.Services())
 	o.Fn, err = operator.Construct(rt, o.keys.Store(), o.keys.Current(), o.construct)
+	o.choose(o.Fn)
 	return err
 }
 
@@ -56,9 +58,15 @@ func (o *keyedProcessor[K, A, B, R]) Snapshot(s *operator.Snapshot) error {
 	return o.keys.Snapshot(s)
 }
 
-func (o *keyedProcessor[K, A, B, R]) push1(r *frame.Run) error { return o.keys.Each(r, o.piece1) }
+func (o *keyedProcessor[K, A, B, R]) push1(r *frame.Run) error {
+	o.called()
+	return o.keys.Each(r, o.piece1)
+}
 
-func (o *keyedProcessor[K, A, B, R]) push2(r *frame.Run) error { return o.keys.Each(r, o.piece2) }
+func (o *keyedProcessor[K, A, B, R]) push2(r *frame.Run) error {
+	o.called()
+	return o.keys.Each(r, o.piece2)
+}
 
 func (o *keyedProcessor[K, A, B, R]) pushPiece1(r *frame.Run) error {
 	col, err := o.keys.Begin(0, r)
@@ -108,6 +116,7 @@ func (o *keyedProcessor[K, A, B, R]) Flush() error {
 
 // Fire implements keyed.Handler.
 func (o *keyedProcessor[K, A, B, R]) Fire(d process.Domain, key []byte, at int64) error {
+	o.called()
 	if err := o.keys.Decode(key, unsafe.Pointer(&o.timerKey)); err != nil {
 		return err
 	}
@@ -116,6 +125,12 @@ func (o *keyedProcessor[K, A, B, R]) Fire(d process.Domain, key []byte, at int64
 		o.To.SetTime(frame.NoTime)
 	}
 	return o.Fn.OnTimer(o.ctx, process.Timer{Domain: d, Millis: at}, o.To)
+}
+
+// EndInput implements Hooks.
+func (o *keyedProcessor[K, A, B, R]) EndInput(input int) error {
+	o.called()
+	return o.Sided.EndInput(input)
 }
 
 // Advance implements Hooks.

@@ -9,12 +9,13 @@ import (
 // processor drives a process.CoFunction.
 type processor[A, B, R any] struct {
 	Unkeyed[process.CoFunction[A, B, R], R]
+	choice
 	ctx *process.Context
 }
 
 // Process returns the driver of a process function on connected streams that are not keyed.
 func Process[A, B, R any](in Inputs, out *frame.Type, sides map[string]*frame.Type, construct func(*process.Runtime) process.CoFunction[A, B, R]) operator.Operator {
-	o := &processor[A, B, R]{}
+	o := &processor[A, B, R]{choice: choice{typed: in.Selects}}
 	o.Sides = operator.NewSides(sides)
 	o.Join(in, out, o, o.push1, o.push2, construct)
 	return o
@@ -22,11 +23,13 @@ func Process[A, B, R any](in Inputs, out *frame.Type, sides map[string]*frame.Ty
 
 func (o *processor[A, B, R]) Open(rt *operator.Runtime) error {
 	err := o.Unkeyed.Open(rt)
+	o.choose(o.Fn)
 	o.ctx = process.NewContext(o.Services)
 	return err
 }
 
 func (o *processor[A, B, R]) push1(r *frame.Run) error {
+	o.called()
 	for i, x := range frame.Values[A](r) {
 		o.at(r.Time(i))
 		if err := o.Fn.ProcessElement1(o.ctx, x, o.To); err != nil {
@@ -37,6 +40,7 @@ func (o *processor[A, B, R]) push1(r *frame.Run) error {
 }
 
 func (o *processor[A, B, R]) push2(r *frame.Run) error {
+	o.called()
 	for i, x := range frame.Values[B](r) {
 		o.at(r.Time(i))
 		if err := o.Fn.ProcessElement2(o.ctx, x, o.To); err != nil {
@@ -44,6 +48,12 @@ func (o *processor[A, B, R]) push2(r *frame.Run) error {
 		}
 	}
 	return o.Flush()
+}
+
+// EndInput implements Hooks.
+func (o *processor[A, B, R]) EndInput(input int) error {
+	o.called()
+	return o.Unkeyed.EndInput(input)
 }
 
 func (o *processor[A, B, R]) at(t int64) {
