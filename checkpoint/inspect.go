@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -191,52 +190,4 @@ func (m *Manifest) Match(program []string, allowNonRestored bool) (dropped []*Op
 	}
 	return dropped, fmt.Errorf("%v %d in %s has state that the program has no operator for: %s; give these operators the UIDs that they had, or allow non-restored state to drop it",
 		m.Kind, m.ID, m.Folder, strings.Join(names, ", "))
-}
-
-// Verify reads every byte of the snapshot and checks it. The error joins one *DamagedError for each file that is not what was
-// written; errors of the disk are given as they are. A nil file system is the machine's.
-func (m *Manifest) Verify(f vfs.FS) error {
-	if err := m.eachFile(f, (*chunkReader).verify, (*storedFile).verify); err != nil {
-		return fmt.Errorf("verify snapshot %s: %w", m.Folder, err)
-	}
-	return nil
-}
-
-// Probe looks whether all files of the snapshot are there, each with the size, beginning and digest that were written (of
-// files of backends: the size). It reads a few bytes of each file, so that it is quick but does not see a byte that was changed
-// in the middle: Verify does. The error is as Verify's. A nil file system is the machine's.
-func (m *Manifest) Probe(f vfs.FS) error {
-	if err := m.eachFile(f, func(*chunkReader) error { return nil }, (*storedFile).probe); err != nil {
-		return fmt.Errorf("probe snapshot %s: %w", m.Folder, err)
-	}
-	return nil
-}
-
-// eachFile opens every chunk, which checks that it is the one that the manifest means, and every file of a backend, and joins
-// what is found.
-func (m *Manifest) eachFile(f vfs.FS, chunk func(*chunkReader) error, file func(*storedFile, vfs.FS, string) error) error {
-	var all []error
-	f = diskIfNil(f)
-	for i := range m.Operators {
-		for _, p := range m.Operators[i].Parts {
-			for j := range p.chunks {
-				r, err := openChunk(f, m.Folder, &p.chunks[j])
-				if err == nil {
-					err = errors.Join(chunk(r), r.close())
-				}
-				if err != nil {
-					all = append(all, err)
-				}
-			}
-			if p.files == nil {
-				continue
-			}
-			for j := range p.files.files {
-				if err := file(&p.files.files[j], f, m.Folder); err != nil {
-					all = append(all, err)
-				}
-			}
-		}
-	}
-	return errors.Join(all...)
 }

@@ -189,7 +189,10 @@ func (e *Env) keeping(ctx context.Context, jg *plan.JobGraph, id, name string) (
 		err = k.fromSavepoint(ctx, places, c)
 	}
 	if n := len(k.opt.Completed); err == nil && n > 0 {
-		err = e.fit(jg, k.opt.Completed[n-1].Manifest)
+		from := &k.opt.Completed[n-1]
+		if err = e.fit(jg, from.Manifest); err == nil {
+			err = intact(from)
+		}
 	}
 	if err != nil {
 		k.release()
@@ -213,6 +216,14 @@ func (k *keeping) fromSavepoint(ctx context.Context, places *places, c *Checkpoi
 		m.Kind = checkpoint.Checkpoint
 	}
 	k.opt.Completed = []jobmanager.Snapshot{{FS: places, Manifest: m, Foreign: !c.Claim}}
+	return nil
+}
+
+// intact refuses a snapshot that is damaged before a task begins with it and does something that can't be undone.
+func intact(s *jobmanager.Snapshot) error {
+	if err := s.Manifest.Verify(s.FS); err != nil {
+		return fmt.Errorf("restore the job: %w", err)
+	}
 	return nil
 }
 
