@@ -53,27 +53,28 @@ type Snapshot struct {
 // it happens on one thread, which takes letters in order; what waits for disks and enumerators is done aside and answers by
 // a letter. It outlives the job's attempts.
 type Keeper struct {
-	id      string
-	job     *taskmanager.Job
-	opt     CheckpointOptions
-	clock   clock.Clock
-	machine *control.CheckpointCoordinator
-	storage *checkpoint.Storage
-	waiter  host.Waiter
-	mailbox *host.Mailbox
-	aside   func(func()) // runs a function that may wait
-	busy    int          // of these, how many run
-	timers  map[control.Timer]int64
-	regions []*region
-	runs    []*attemptRun // by region; nil: its tasks do not run
-	waiting []func(control.Restore)
-	final   int64 // the request for the last checkpoint; 0: none is under way
-	stores  stores
-	left    bool // it was left although something has not ended
-	asked   map[int64]func(control.Ended)
-	number  int64    // of the last request
-	early   []func() // requests that wait for the tasks to run
-	ended   bool
+	id       string
+	job      *taskmanager.Job
+	opt      CheckpointOptions
+	clock    clock.Clock
+	machine  *control.CheckpointCoordinator
+	storage  *checkpoint.Storage
+	waiter   host.Waiter
+	mailbox  *host.Mailbox
+	aside    func(func()) // runs a function that may wait
+	busy     int          // of these, how many run
+	timers   map[control.Timer]int64
+	regions  []*region
+	runs     []*attemptRun // by region; nil: its tasks do not run
+	waiting  []func(control.Restore)
+	final    int64 // the request for the last checkpoint; 0: none is under way
+	stores   stores
+	left     bool // it was left although something has not ended
+	asked    map[int64]func(control.Ended)
+	number   int64    // of the last request
+	early    []func() // requests that wait for the tasks to run
+	discards []func() // removals of snapshots, the first of which is under way
+	ended    bool
 
 	// failed takes what fails all regions; stopped the word, before any task hears of it, that a savepoint that stops the job is
 	// complete. They must not wait.

@@ -214,7 +214,8 @@ func addParts(operators []checkpoint.Operator, t *control.TaskSnapshot) error {
 	return nil
 }
 
-// discard removes what nobody needs. What can't be removed stays as litter.
+// discard removes what nobody needs, one snapshot after the other: a file that two name goes with the second, which must not
+// overtake the first. What can't be removed stays as litter.
 func (k *Keeper) discard(a control.Discard) {
 	storage := k.storage
 	if p := k.site(a.Checkpoint); p != nil {
@@ -227,8 +228,20 @@ func (k *Keeper) discard(a control.Discard) {
 	for i, h := range a.Handles {
 		files[i] = string(h)
 	}
+	k.discards = append(k.discards, func() { _ = storage.Remove(a.Location, files) })
+	if len(k.discards) == 1 {
+		k.discardNext()
+	}
+}
+
+func (k *Keeper) discardNext() {
+	remove := k.discards[0]
 	k.work(func() func() {
-		_ = storage.Remove(a.Location, files)
-		return nil
+		remove()
+		return func() {
+			if k.discards = k.discards[1:]; len(k.discards) > 0 {
+				k.discardNext()
+			}
+		}
 	})
 }

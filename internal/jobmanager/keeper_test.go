@@ -281,3 +281,40 @@ func TestPartsOfATaskAreCoded(t *testing.T) {
 		t.Error("parts are not encoded as they were")
 	}
 }
+
+// A file that two snapshots name is removed with the second of them, so that the removal of one must not overtake that of another.
+func TestSnapshotsAreRemovedOneAfterTheOther(t *testing.T) {
+	mem := vfs.NewMem()
+	storage, err := checkpoint.OpenStorage(mem, "/checkpoints")
+	if err != nil {
+		t.Fatal(err)
+	}
+	waiter, aside := host.NewParker(clock.NewManual(0)), []func(){}
+	k := &Keeper{
+		storage: storage, mailbox: host.NewMailbox(waiter), sites: map[int64]*site{},
+		aside: func(f func()) { aside = append(aside, f) },
+	}
+	for i, name := range []string{"/checkpoints/a", "/checkpoints/b"} {
+		if err := vfs.WriteFile(mem, name, nil); err != nil {
+			t.Fatal(err)
+		}
+		k.discard(control.Discard{Checkpoint: int64(i), Handles: []control.Handle{control.Handle(name)}})
+	}
+	for left := 2; left > 0; left-- {
+		entries, err := mem.ReadDir("/checkpoints")
+		if err != nil || len(entries) != left || len(aside) != 1 {
+			t.Fatalf("%d files and %d removals under way, want %d and one: %v", len(entries), len(aside), left, err)
+		}
+		remove := aside[0]
+		aside = nil
+		remove()
+		for _, letter := range k.mailbox.Take() {
+			if err := letter(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if len(aside) > 0 || k.busy > 0 || len(k.discards) > 0 {
+		t.Error("something is still under way")
+	}
+}
