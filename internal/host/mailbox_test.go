@@ -161,3 +161,11 @@ func TestSpawnerRefusesInTheSimulation(t *testing.T) {
 	s.Go(func() { t.Error("started") })
 	t.Error("not refused")
 }
+
+func TestNoMemoryIsWithoutLimit(t *testing.T) {
+	var m *Memory
+	if err := m.Reserve(1 << 60); err != nil {
+		t.Error(err)
+	}
+	m.Release(1 << 60)
+}

@@ -8,7 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// Memory is the process's one budget: state, frames in flight, sorts and caches draw on it. Safe for concurrent use.
+// Memory is the process's one budget: state, frames in flight, sorts and caches draw on it. Safe for concurrent use. Of a nil
+// one anything may be reserved.
 type Memory struct {
 	limit int64
 	used  atomic.Int64
@@ -19,6 +20,9 @@ func NewMemory(limit int64) *Memory { return &Memory{limit: limit} }
 
 // Reserve takes n bytes, or says by how much the budget would be exceeded.
 func (m *Memory) Reserve(n int64) error {
+	if m == nil {
+		return nil
+	}
 	used := m.used.Add(n)
 	if m.limit > 0 && used > m.limit {
 		m.used.Add(-n)
@@ -28,7 +32,11 @@ func (m *Memory) Reserve(n int64) error {
 }
 
 // Release gives n bytes back.
-func (m *Memory) Release(n int64) { m.used.Add(-n) }
+func (m *Memory) Release(n int64) {
+	if m != nil {
+		m.used.Add(-n)
+	}
+}
 
 // Used is what is taken now.
 func (m *Memory) Used() int64 { return m.used.Load() }

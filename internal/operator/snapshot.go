@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/flott-dev/flott/checkpoint"
+	"github.com/flott-dev/flott/internal/host"
 	"github.com/flott-dev/flott/serde"
 	"github.com/flott-dev/flott/statebackend"
 )
@@ -43,10 +44,20 @@ type Snapshot struct {
 	Tables []statebackend.FrozenTable
 	// Lists are state of the operator.
 	Lists []checkpoint.List
-	// Held is set by an operator that adds a list later, on the subtask's goroutine, and calls Complete then. Until it has, or
-	// the checkpoint is given up, the snapshot goes nowhere.
+	// Held is set by an operator that adds a list later, on the subtask's goroutine, and calls Complete then, or Fail if it
+	// can't, which declines the checkpoint. Until it has, or the checkpoint is given up, the snapshot goes nowhere.
 	Held     bool
 	Complete func()
+	Fail     func(err error)
+
+	memory  *host.Memory
+	charged int64
+}
+
+// Charge has Release give n bytes back to the process's budget, which hold what was added.
+func (s *Snapshot) Charge(m *host.Memory, n int64) {
+	s.memory = m
+	s.charged += n
 }
 
 // Freeze adds the tables of a store.
@@ -59,8 +70,10 @@ func (s *Snapshot) Freeze(store statebackend.Store) error {
 	return nil
 }
 
-// Release gives back what the frozen stores hold, written or not.
+// Release gives back what the snapshot holds, written or not.
 func (s *Snapshot) Release() {
+	s.memory.Release(s.charged)
+	s.charged = 0
 	for _, f := range s.Stores {
 		f.Release()
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/flott-dev/flott/internal/control"
 	"github.com/flott-dev/flott/internal/frame"
+	"github.com/flott-dev/flott/internal/host"
 	"github.com/flott-dev/flott/internal/operator"
 	"github.com/flott-dev/flott/statebackend"
 )
@@ -39,7 +40,8 @@ type Part struct {
 	States  []*operator.Snapshot // by node of the chain
 	Metrics control.TaskMetrics  // without what is known only when it is written
 
-	inFlight []inFlight // of an unaligned checkpoint; Seal makes a list of it
+	inFlight []inFlight   // of an unaligned checkpoint; Seal makes a list of it
+	memory   *host.Memory // from which that is taken
 }
 
 // Release gives back what the states hold.
@@ -47,6 +49,10 @@ func (p *Part) Release() {
 	for _, s := range p.States {
 		s.Release()
 	}
+	for _, x := range p.inFlight {
+		p.memory.Release(x.bytes)
+	}
+	p.inFlight = nil
 }
 
 // barriers is a task's side of checkpoints.
@@ -187,8 +193,13 @@ func (t *Task) aligned(actions []control.BarrierAction) error {
 			if err := t.snapshot(a); err != nil {
 				return err
 			}
+			if s := &t.checkpoints.sight; s.recording != nil && s.recording.err != nil {
+				return t.checkRecording() // what else there is to do is of the same checkpoint
+			}
 		case control.FinishRecording:
-			t.finishRecording(a)
+			if err := t.finishRecording(a); err != nil {
+				return err
+			}
 		case control.AbortCheckpoint:
 			if a.Reason != control.ReasonNone {
 				t.checkpoints.Declined(a.Barrier.ID, a.Reason, nil)

@@ -20,6 +20,7 @@ import (
 type saver struct {
 	*echo
 	fails bool
+	hold  func(*operator.Snapshot) // nil: it adds nothing later
 }
 
 func (s *saver) Snapshot(to *operator.Snapshot) error {
@@ -28,6 +29,9 @@ func (s *saver) Snapshot(to *operator.Snapshot) error {
 		return errBoom
 	}
 	to.Lists = append(to.Lists, checkpoint.List{Name: s.name})
+	if s.hold != nil {
+		s.hold(to)
+	}
 	return nil
 }
 

@@ -1,6 +1,12 @@
 package task
 
-import "math"
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/flott-dev/flott/internal/control"
+)
 
 // heldPart is a part of a snapshot to which operators have still to add something.
 type heldPart struct {
@@ -15,6 +21,7 @@ func (t *Task) hold(p *Part) bool {
 		if s.Held {
 			h.left++
 			s.Complete = func() { t.completed(h) }
+			s.Fail = func(err error) { t.incomplete(h, err) }
 		}
 	}
 	if h.left == 0 {
@@ -29,13 +36,37 @@ func (t *Task) completed(h *heldPart) {
 	if h.left--; h.left > 0 {
 		return
 	}
-	held := t.checkpoints.held
-	for i := range held {
-		if held[i] == h {
-			t.checkpoints.held = append(held[:i], held[i+1:]...)
-			t.checkpoints.Took(h.part)
-			return
-		}
+	if t.checkpoints.letGo(h) {
+		t.checkpoints.Took(h.part)
+	}
+}
+
+// incomplete takes the word of an operator that it can't add what it had to: the checkpoint is declined.
+func (t *Task) incomplete(h *heldPart, err error) {
+	c := t.checkpoints
+	if !c.letGo(h) {
+		return
+	}
+	id := h.part.Barrier.ID
+	c.drop(h.part)
+	c.Declined(id, control.ReasonDeclined, fmt.Errorf("add to the snapshot: %w", err))
+}
+
+// letGo ends the wait for a part; false: it was given up.
+func (c *barriers) letGo(h *heldPart) bool {
+	i := slices.Index(c.held, h)
+	if i < 0 {
+		return false
+	}
+	c.held = slices.Delete(c.held, i, i+1)
+	return true
+}
+
+// drop gives up a part that was taken.
+func (c *barriers) drop(p *Part) {
+	p.Release()
+	if c.Dropped != nil {
+		c.Dropped(p.Barrier.ID)
 	}
 }
 
@@ -48,10 +79,7 @@ func (t *Task) dropHeld(id int64) {
 	for len(c.held) > 0 && c.held[0].part.Barrier.ID <= id {
 		p := c.held[0].part
 		c.held = c.held[1:]
-		p.Release()
-		if c.Dropped != nil {
-			c.Dropped(p.Barrier.ID)
-		}
+		c.drop(p)
 	}
 }
 

@@ -151,7 +151,9 @@ func (t *Task) frame(f *frame.Frame, channel int) error {
 	w := &t.work
 	*w = work{all: f.Run(), marks: f.Marks, channel: channel, on: true}
 	w.all.Shared = f.Shared()
-	t.recordWork()
+	if err := t.recordNext(); err != nil {
+		return err
+	}
 	for i := range f.Marks {
 		m := f.Marks[i]
 		if err := t.runs(to, int(m.Pos)); err != nil {

@@ -173,5 +173,5 @@ func (t *Task) overtake(channel int, now int64) error {
 		return err
 	}
 	t.recordBehind()
-	return nil
+	return t.checkRecording()
 }

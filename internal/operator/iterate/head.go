@@ -26,10 +26,10 @@ type head struct {
 	bytes []byte
 	times []int64
 
-	barrier int64          // the last one, before its snapshot
-	halted  int64          // the savepoint that stops the job; 0: none
-	logs    []*log         // of snapshots whose barriers are in the loop
-	replay  []*frame.Frame // of the snapshot that the job goes on from
+	barrier int64  // the last one, before its snapshot
+	halted  int64  // the savepoint that stops the job; 0: none
+	logs    []*log // of snapshots whose barriers are in the loop
+	replay  []kept // before all else that comes back
 
 	fed    int64 // elements fed back so far
 	atSend int64 // fed when the last probe was sent
@@ -98,6 +98,13 @@ func (h *head) Close() error {
 	if h.watching != nil {
 		h.RT.Timers.Cancel(h.watching)
 	}
+	for _, l := range h.logs {
+		l.drop(nil)
+	}
+	for _, k := range h.replay {
+		h.RT.Memory.Release(k.bytes)
+	}
+	h.logs, h.replay = nil, nil
 	if h.now.seg != nil || h.now.frame != nil { // was being emitted
 		if err := h.lane.done(&h.now); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/flott-dev/flott/checkpoint"
 	"github.com/flott-dev/flott/internal/frame"
+	"github.com/flott-dev/flott/internal/host"
 	"github.com/flott-dev/flott/internal/operator"
 	"github.com/flott-dev/flott/serde"
 )
@@ -19,7 +20,17 @@ const feedbackList = "feedback"
 type log struct {
 	to      *operator.Snapshot
 	barrier int64
+	memory  *host.Memory // nil: without limit
 	items   [][]byte
+	bytes   int64 // of the items, of the process's budget
+	err     error // there was no memory: the log is given up when the barrier returns
+}
+
+// kept is a frame that is to be fed back: of the snapshot that the job goes on from, or one that came while the job was
+// being stopped.
+type kept struct {
+	frame *frame.Frame
+	bytes int64 // of the process's budget
 }
 
 // Snapshot implements operator.Snapshotter: the loop is logged from now until the barrier returns.
@@ -27,12 +38,12 @@ func (h *head) Snapshot(s *operator.Snapshot) error {
 	if h.phase == over {
 		return nil
 	}
-	l := &log{to: s, barrier: h.barrier}
+	l := &log{to: s, barrier: h.barrier, memory: h.RT.Memory}
 	if err := l.add(h.typ, &h.run); err != nil {
 		return err
 	}
-	for _, f := range h.replay {
-		r := f.Run()
+	for _, k := range h.replay {
+		r := k.frame.Run()
 		if err := l.add(h.typ, &r); err != nil {
 			return err
 		}
@@ -56,7 +67,7 @@ func (h *head) log(r *frame.Run) error {
 }
 
 func (l *log) add(t *frame.Type, r *frame.Run) error {
-	if r.N == 0 {
+	if r.N == 0 || l.err != nil {
 		return nil
 	}
 	f := frame.New(t, r.N)
@@ -67,8 +78,19 @@ func (l *log) add(t *frame.Type, r *frame.Run) error {
 	if err != nil {
 		return fmt.Errorf("log feedback: %w", err)
 	}
+	if err := l.memory.Reserve(int64(len(b))); err != nil {
+		l.drop(fmt.Errorf("log feedback: %w", err))
+		return nil
+	}
+	l.bytes += int64(len(b))
 	l.items = append(l.items, b)
 	return nil
+}
+
+// drop gives the log up; err, which may be nil, is why.
+func (l *log) drop(err error) {
+	l.memory.Release(l.bytes)
+	l.items, l.bytes, l.err = nil, 0, err
 }
 
 // closeLog takes a barrier that is back. The logs of older ones are of checkpoints that were given up.
@@ -76,7 +98,12 @@ func (h *head) closeLog(barrier int64) {
 	for i, l := range h.logs {
 		if l.barrier == barrier {
 			h.logs = append(h.logs[:0], h.logs[i+1:]...)
+			if l.err != nil {
+				l.to.Fail(l.err)
+				return
+			}
 			l.to.Lists = append(l.to.Lists, checkpoint.List{Name: feedbackList, Items: l.items})
+			l.to.Charge(l.memory, l.bytes)
 			l.to.Complete()
 			return
 		}
@@ -92,6 +119,7 @@ func (h *head) CheckpointAborted(id int64) error {
 		h.halted = 0
 	}
 	for len(h.logs) > 0 && h.logs[0].to.ID <= id {
+		h.logs[0].drop(nil)
 		h.logs = h.logs[1:]
 	}
 	return nil
@@ -122,20 +150,29 @@ func (h *head) restore() error {
 		if err != nil {
 			return fmt.Errorf("restore feedback: %w", err)
 		}
-		h.replay = append(h.replay, f)
+		k := kept{f, h.frameBytes(f)}
+		if err := h.RT.Memory.Reserve(k.bytes); err != nil {
+			return fmt.Errorf("restore feedback: %w", err)
+		}
+		h.replay = append(h.replay, k)
 	}
 	return nil
 }
 
+// frameBytes is what a frame takes at least.
+func (h *head) frameBytes(f *frame.Frame) int64 { return int64(f.Cap()) * int64(h.typ.Size+8) }
+
 // again begins to emit the next frame that was in the loop. What was logged of it was logged when the snapshot was taken.
 func (h *head) again() error {
-	h.run = h.replay[0].Run()
+	k := h.replay[0]
 	h.replay = h.replay[1:]
+	h.RT.Memory.Release(k.bytes) // it is at work, as a frame of the lane would be
+	h.run = k.frame.Run()
 	return h.beginRun(h.run.N)
 }
 
 // gather takes what comes back after a savepoint that stops the job, whose tasks take nothing any more: it is logged, and kept
-// for the case that the savepoint is given up.
+// for the case that the savepoint is given up. That is the case when there is no memory to keep it.
 func (h *head) gather() (operator.Status, error) {
 	it, ok := h.lane.take()
 	switch {
@@ -157,7 +194,14 @@ func (h *head) gather() (operator.Status, error) {
 	}
 	f := frame.New(h.typ, r.N)
 	f.Append(&r, 0, r.N)
-	h.replay = append(h.replay, f)
+	k := kept{f, h.frameBytes(f)}
+	if err := h.RT.Memory.Reserve(k.bytes); err != nil {
+		k.bytes, h.halted = 0, 0
+		for _, l := range h.logs {
+			l.drop(fmt.Errorf("keep feedback: %w", err))
+		}
+	}
+	h.replay = append(h.replay, k)
 	return operator.More, h.lane.done(&it)
 }
 

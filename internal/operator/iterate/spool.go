@@ -119,7 +119,7 @@ func (s *spool) newest() *frame.Frame {
 // fresh is an empty frame. If the process's memory is used up, the newest one goes to a file and is used again.
 func (s *spool) fresh() (*frame.Frame, error) {
 	if len(s.free) == 0 {
-		err := s.reserve(s.bytes)
+		err := s.memory.Reserve(s.bytes)
 		if err == nil {
 			return frame.New(s.typ, s.capacity), nil
 		}
@@ -134,19 +134,6 @@ func (s *spool) fresh() (*frame.Frame, error) {
 	f := s.free[n]
 	s.free = s.free[:n]
 	return f, nil
-}
-
-func (s *spool) reserve(n int64) error {
-	if s.memory == nil {
-		return nil
-	}
-	return s.memory.Reserve(n)
-}
-
-func (s *spool) release(n int64) {
-	if s.memory != nil {
-		s.memory.Release(n)
-	}
 }
 
 func (s *spool) append(it item) {
@@ -190,7 +177,7 @@ func (s *spool) spill() error {
 func (s *spool) recycle(f *frame.Frame) {
 	s.used -= s.bytes
 	if len(s.free) == maxFree || s.closed {
-		s.release(s.bytes)
+		s.memory.Release(s.bytes)
 		return
 	}
 	f.Recycle()
@@ -321,7 +308,7 @@ func (s *spool) close() (dropped int64, err error) {
 			s.recycle(it.frame)
 		}
 	}
-	s.release(int64(len(s.free)) * s.bytes)
+	s.memory.Release(int64(len(s.free)) * s.bytes)
 	s.queued, s.free, s.buf, s.closed = 0, nil, nil, true
 	return dropped, errors.Join(errs...)
 }
