@@ -63,8 +63,8 @@ type bulkWriter[T any] struct{ *writer[T] }
 
 // WriteRun implements connector.RunWriter.
 func (w *bulkWriter[T]) WriteRun(xs []T, times []int64) error {
-	if w.err != nil {
-		return w.err
+	if err := w.work(); err != nil {
+		return err
 	}
 	now := w.now()
 	start, bucket := 0, ""

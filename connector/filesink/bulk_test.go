@@ -74,6 +74,39 @@ func unleaved(data []byte) ([]byte, error) {
 	return body[:i], nil
 }
 
+// leafFormat reads leaves, three lines at once.
+type leafFormat struct{ err error }
+
+func (f leafFormat) Check() error   { return f.err }
+func (leafFormat) Splittable() bool { return false }
+
+func (leafFormat) Decoder(in *file.Input) (file.Decoder[string], error) {
+	r, size, err := in.ReaderAt()
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.NewSectionReader(r, 0, size))
+	if err == nil {
+		data, err = unleaved(data)
+	}
+	return &leafReader{strings.SplitAfter(string(data), "\n")}, err
+}
+
+type leafReader struct{ lines []string }
+
+func (r *leafReader) Decode(out *connector.Output[string]) error {
+	for range 3 {
+		if r.lines[0] == "" {
+			return io.EOF
+		}
+		out.Emit(strings.TrimSuffix(r.lines[0], "\n"))
+		r.lines = r.lines[1:]
+	}
+	return nil
+}
+
+func (r *leafReader) Position() int64 { return 0 }
+
 func bulk() *filesink.Sink[string] { return filesink.NewBulk("out", leaves).NoBuckets() }
 
 func TestWholeFilesAreClosedAtCheckpoints(t *testing.T) {

@@ -21,15 +21,18 @@ type Committable struct {
 	fresh bool
 }
 
-// version is the first byte of committables and states.
-const version = 1
+// The first byte of committables and of states tells their version. States of the versions before are read.
+const (
+	committableVersion = 1
+	stateVersion       = 2
+)
 
 // errCut says that bytes end too early.
 var errCut = errors.New("the bytes end too early")
 
 // AppendBinary implements encoding.BinaryAppender.
 func (c Committable) AppendBinary(b []byte) ([]byte, error) {
-	b = append(b, version)
+	b = append(b, committableVersion)
 	for _, text := range []string{c.Bucket, c.Temp, c.Name} {
 		b = appendText(b, text)
 	}
@@ -42,7 +45,7 @@ func (c Committable) MarshalBinary() ([]byte, error) { return c.AppendBinary(nil
 // UnmarshalBinary implements encoding.BinaryUnmarshaler.
 func (c *Committable) UnmarshalBinary(b []byte) error {
 	d := decoder{rest: b}
-	d.version()
+	d.version(committableVersion)
 	*c = Committable{Bucket: d.text(), Temp: d.text(), Name: d.text(), Size: d.size()}
 	if err := d.end(); err != nil {
 		return fmt.Errorf("read a committable of a file sink: %w", err)
@@ -66,16 +69,19 @@ func (d *decoder) fail(err error) {
 	}
 }
 
-func (d *decoder) version() {
+// version reads the version, from 1 to newest.
+func (d *decoder) version(newest byte) byte {
 	if len(d.rest) == 0 {
 		d.fail(errCut)
-		return
+		return 0
 	}
-	if v := d.rest[0]; v != version {
-		d.fail(fmt.Errorf("version %d is not known, %d is", v, version))
-		return
+	v := d.rest[0]
+	if v < 1 || v > newest {
+		d.fail(fmt.Errorf("version %d is not known, %d is", v, newest))
+		return 0
 	}
 	d.rest = d.rest[1:]
+	return v
 }
 
 func (d *decoder) number() uint64 {

@@ -88,12 +88,21 @@ func (c *committer) committed(f *Committable, visible int64) error {
 
 // size is that of a file; -1: there is none.
 func (c *committer) size(name string) (int64, error) {
-	info, err := c.fs.Stat(name)
+	n, err := sizeOf(c.fs, name)
+	if err != nil {
+		return n, again(err)
+	}
+	return n, nil
+}
+
+// sizeOf is the size of a file; -1: there is none.
+func sizeOf(f vfs.FS, name string) (int64, error) {
+	info, err := f.Stat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return -1, nil
 	case err != nil:
-		return -1, again(err)
+		return -1, err
 	}
 	return info.Size(), nil
 }

@@ -16,7 +16,11 @@ import (
 func goldens() (state, Committable) {
 	s := state{
 		next: 300, buckets: []string{"a", "a/b"},
-		parts: []openPart{{"a", ".part-0-7.inprogress.id1", "part-0-7", 1000, -1, 60000}},
+		parts: []openPart{{"a", ".part-0-7.inprogress.id1", "part-0-7", 1000, -1, 60000, 20, ""}},
+		groups: []group{{bucket: "a/b", head: 5, age: 3, pieces: []piece{
+			{temp: ".part-0-3.inprogress.id1", size: 100}, {temp: ".part-0-5.inprogress.id1", size: 150},
+		}}},
+		scratch: []place{{"a", ".part-0-9.inprogress.id1"}},
 	}
 	return s, Committable{Bucket: "a/b", Temp: ".part-0-8.inprogress.id1", Name: "part-0-8", Size: 200}
 }
@@ -44,6 +48,33 @@ func TestFormatsAreThoseOfTheDocuments(t *testing.T) {
 	var read Committable
 	if err := read.UnmarshalBinary(commit); err != nil || read != c {
 		t.Errorf("read back: %+v, %v", read, err)
+	}
+}
+
+// old is the example of version 1.
+const old = "01ac02010161182e706172742d302d372e696e70726f67726573732e69643108706172742d302d37e80701c0a90702016103612f62"
+
+func TestStatesOfVersion1AreRead(t *testing.T) {
+	page, err := os.ReadFile("../../docs/formats/file-sink.md")
+	if err != nil || !strings.Contains(strings.Join(strings.Fields(string(page)), ""), old) {
+		t.Errorf("the page has no such state, %v", err)
+	}
+	b, err := hex.DecodeString(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _ := goldens()
+	want.parts[0].elements, want.groups, want.scratch = 0, nil, nil
+	if s, err := readState(b); err != nil || !reflect.DeepEqual(*s, want) {
+		t.Errorf("read as %+v, %v", s, err)
+	}
+	for n := range b {
+		if _, err := readState(b[:n]); err == nil {
+			t.Errorf("%d bytes are read", n)
+		}
+	}
+	if _, err := readState(append(b, 0, 0)); err == nil {
+		t.Error("it has no groups")
 	}
 }
 
@@ -78,7 +109,19 @@ func TestBytesThatAreNoStateAreRefused(t *testing.T) {
 			t.Errorf("%d bytes of a committable are read", n)
 		}
 	}
-	for _, b := range [][]byte{append([]byte{2}, whole[1:]...), append(bytes.Clone(whole), 0)} {
+	kind, empty := s, s
+	kind.groups = []group{{bucket: "a", pieces: []piece{{temp: "x"}}}}
+	kind.scratch = nil
+	odd := kind.append(nil)
+	odd[bytes.LastIndex(odd, []byte("\x01a"))+2] = 2
+	if _, err := readState(odd); err == nil || !strings.Contains(err.Error(), "kind 2") {
+		t.Errorf("a group of a kind that is not known: %v", err)
+	}
+	empty.groups = []group{{bucket: "a"}}
+	if _, err := readState(empty.append(nil)); err == nil || !strings.Contains(err.Error(), "without files") {
+		t.Errorf("a group of nothing: %v", err)
+	}
+	for _, b := range [][]byte{append([]byte{3}, whole[1:]...), append([]byte{0}, whole[1:]...), append(bytes.Clone(whole), 0)} {
 		if _, err := readState(b); err == nil {
 			t.Errorf("%x is read", b)
 		}
@@ -90,6 +133,9 @@ func FuzzState(f *testing.F) {
 	f.Add(s.append(nil))
 	commit, _ := c.MarshalBinary()
 	f.Add(commit)
+	if b, err := hex.DecodeString(old); err == nil {
+		f.Add(b)
+	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if s, err := readState(b); err == nil {
 			again, err := readState(s.append(nil))

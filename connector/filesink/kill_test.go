@@ -36,7 +36,8 @@ func killedSinks(dir string) map[string]*filesink.Sink[int64] {
 	s := filesink.New(filepath.Join(dir, "out"), file.TextEncoding[int64]("\n"))
 	return map[string]*filesink.Sink[int64]{
 		"plain":  s.BucketBy(func(x int64) string { return strconv.FormatInt(x%2, 10) }).MaxPartSize(2000),
-		"gzip":   s.Compress(filesink.Gzip),
+		"gzip":   s.Compress(filesink.Gzip).CompactSize(20_000),
+		"merged": s.NoBuckets().MaxPartSize(500).CompactAfter(4),
 		"always": s.NoBuckets().RolloverInterval(20 * time.Millisecond),
 	}
 }

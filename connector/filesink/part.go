@@ -25,6 +25,8 @@ type part struct {
 	created, changed   int64 // ms
 	unsynced           bool  // bytes were written since the last sync
 	covered            bool  // a snapshot may refer to the file
+	alone              bool  // it becomes visible as it is, without being merged
+	head               int64 // bytes of what stands at the begin of each file
 }
 
 // weight is the size of the file with what is gathered and held.

@@ -24,12 +24,17 @@ type parts struct {
 	formatter func(w io.Writer) (format, error) // nil: files of records
 	nextLook  int64                             // ms; 0: no look at the clock was taken
 
-	open     map[string]*part // by bucket
-	last     *part            // the one of open that was written to last
-	closed   []*part          // complete, to be prepared
-	removals []Committable    // hidden files of before, which the next checkpoint makes needless
-	buckets  map[string]bool  // whose folders are ready; true: used since the last snapshot
-	unsynced map[string]bool  // folders with names that a crash would lose
+	open     map[string]*part  // by bucket
+	last     *part             // the one of open that was written to last
+	closed   []*part           // complete, to be prepared
+	removals []Committable     // hidden files of before, which the next checkpoint makes needless
+	buckets  map[string]bool   // whose folders are ready; true: used since the last snapshot
+	unsynced map[string]bool   // folders with names that a crash would lose
+	groups   []*group          // closed, held back to be merged, in the order in which they were begun
+	joining  map[string]*group // those of groups to which files are added, by bucket
+	merge    *merge            // the one at work; nil: none
+	busy     bool              // there may be something to merge
+	refill   refill            // nil: files of a format can't be read again
 	spare    []compressor
 	buf      []byte // of a closed file
 	err      error  // the first one; nothing is well after it
@@ -39,6 +44,7 @@ func (s *settings) newParts(ctx connector.WriterContext) *parts {
 	return &parts{
 		settings: *s, ctx: ctx, id: s.ids(),
 		open: map[string]*part{}, buckets: map[string]bool{}, unsynced: map[string]bool{},
+		joining: map[string]*group{},
 	}
 }
 
@@ -99,7 +105,24 @@ func (p *parts) begin(bucket string, now int64) (*part, error) {
 	if f.z != nil {
 		f.z.Reset(f)
 	}
-	return f, nil
+	return f, p.endHead(f)
+}
+
+// endHead ends what stands at the begin of a file, so that it can be left out where the file is put behind another one: a
+// compressed head becomes a part that can be decompressed by itself.
+func (p *parts) endHead(f *part) error {
+	if f.head = int64(len(f.buf)); f.z == nil || f.head == 0 || !p.compaction.on() {
+		return nil
+	}
+	if err := f.spill(); err != nil {
+		return err
+	}
+	if err := f.z.Close(); err != nil {
+		return fmt.Errorf("compress for %s: %w", f.path, err)
+	}
+	f.head = f.size
+	f.z.Reset(f)
+	return nil
 }
 
 // create makes the hidden file.
@@ -143,6 +166,21 @@ func (p *parts) flush(end bool, now int64) error {
 	if p.err != nil {
 		return p.err
 	}
+	err := p.settle(end, now)
+	if err == nil {
+		err = p.compact(end)
+	}
+	for _, dir := range slices.Sorted(maps.Keys(p.unsynced)) {
+		if err == nil {
+			err = p.fs.SyncDir(dir)
+			delete(p.unsynced, dir)
+		}
+	}
+	return p.fail(err)
+}
+
+// settle closes the open files that are to be closed, and syncs the others.
+func (p *parts) settle(end bool, now int64) error {
 	all := end || p.onCheckpoint || p.sealed()
 	for _, bucket := range slices.Sorted(maps.Keys(p.open)) {
 		f := p.open[bucket]
@@ -153,14 +191,8 @@ func (p *parts) flush(end bool, now int64) error {
 			err = f.sync()
 		}
 		if err != nil {
-			return p.fail(err)
+			return err
 		}
-	}
-	for _, dir := range slices.Sorted(maps.Keys(p.unsynced)) {
-		if err := p.fs.SyncDir(dir); err != nil {
-			return p.fail(err)
-		}
-		delete(p.unsynced, dir)
 	}
 	return nil
 }
@@ -188,7 +220,16 @@ func (p *parts) snapshot() ([]byte, error) {
 	for _, bucket := range slices.Sorted(maps.Keys(p.open)) {
 		f := p.open[bucket]
 		f.covered = true
-		s.parts = append(s.parts, openPart{f.bucket, f.temp, f.name, f.size, f.created, f.changed})
+		s.parts = append(s.parts, openPart{f.bucket, f.temp, f.name, f.size, f.created, f.changed, f.elements, ""})
+	}
+	for _, g := range p.groups {
+		for i := range g.pieces {
+			g.pieces[i].covered = true
+		}
+		s.groups = append(s.groups, *g)
+	}
+	if p.merge != nil {
+		s.scratch = append(s.scratch, place{p.merge.group.bucket, p.merge.out.temp})
 	}
 	for _, bucket := range slices.Sorted(maps.Keys(p.buckets)) {
 		switch {
@@ -208,10 +249,16 @@ func (p *parts) drop() error {
 	for _, bucket := range slices.Sorted(maps.Keys(p.open)) {
 		err = errors.Join(err, p.open[bucket].drop(p.fs))
 	}
+	for _, g := range p.groups {
+		p.release(g)
+	}
 	for _, f := range p.closed {
 		err = errors.Join(err, f.drop(p.fs))
 	}
-	p.open, p.closed, p.last = map[string]*part{}, nil, nil
+	if p.merge != nil {
+		err = errors.Join(err, p.merge.drop())
+	}
+	p.open, p.closed, p.groups, p.last, p.merge = map[string]*part{}, nil, nil, nil, nil
 	if p.err != nil {
 		return nil // it was told; what follows from it is no news
 	}

@@ -32,6 +32,11 @@ func (p *parts) restore(states []connector.WriterState) error {
 			return fmt.Errorf("go on with %s: %w", path.Join(p.folder(r.parts[i].bucket), r.parts[i].temp), err)
 		}
 	}
+	for i := range r.groups {
+		if err := p.takeOverGroup(&r.groups[i]); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -58,7 +63,7 @@ func (p *parts) takeOver(o *openPart) error {
 
 // copy copies what the snapshot covers. The file stays open if it is the only one of its bucket and can be written further.
 func (p *parts) copy(o *openPart, old vfs.File) error {
-	f := &part{bucket: o.bucket, name: o.name, created: o.created, changed: o.changed}
+	f := &part{bucket: o.bucket, name: o.name, created: o.created, changed: o.changed, elements: o.elements, alone: true}
 	if err := p.create(f); err != nil {
 		return err
 	}
@@ -85,17 +90,58 @@ type copying struct{ f *part }
 func (c copying) Write(b []byte) (int, error) { return len(b), c.f.put(b) }
 
 // alreadyVisible accepts that a file was finished after the snapshot: by a job that went on and came to its end, or to a
-// later checkpoint.
+// later checkpoint. It has its own name then, or is part of a merged file.
 func (p *parts) alreadyVisible(o *openPart) error {
-	info, err := p.fs.Stat(path.Join(p.folder(o.bucket), o.name))
+	size, err := sizeOf(p.fs, path.Join(p.folder(o.bucket), o.name))
+	if size < 0 && o.joins != "" && err == nil {
+		size, err = sizeOf(p.fs, path.Join(p.folder(o.bucket), o.joins))
+	}
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%w: there is neither it nor %s", errLost, o.name)
 	case err != nil:
 		return err
-	case info.Size() < o.size:
-		return fmt.Errorf("%w: it has become %s, which has %d bytes, not %d", errLost, o.name, info.Size(), o.size)
+	case size < 0:
+		return fmt.Errorf("%w: there is neither it nor %s", errLost, o.name)
+	case size < o.size:
+		return fmt.Errorf("%w: it has become %s, which has %d bytes, not %d", errLost, o.name, size, o.size)
 	}
 	p.ctx.Counter("partFilesVisibleBefore", 1)
+	return nil
+}
+
+// takeOverGroup goes on holding back closed files. If the snapshot is not the last one, they may have become visible since:
+// merged, under the name of the group, or each by itself.
+func (p *parts) takeOverGroup(g *group) error {
+	if err := p.use(g.bucket); err != nil {
+		return err
+	}
+	hidden, own := make([]int64, len(g.pieces)), make([]int64, len(g.pieces))
+	for i := range g.pieces {
+		var err, err2 error
+		hidden[i], err = sizeOf(p.fs, path.Join(p.folder(g.bucket), g.pieces[i].temp))
+		own[i], err2 = sizeOf(p.fs, path.Join(p.folder(g.bucket), g.pieces[i].name()))
+		if err = errors.Join(err, err2); err != nil {
+			return err
+		}
+	}
+	merged := own[0] >= 0 && (hidden[0] >= 0 || own[0] != g.pieces[0].size)
+	var left []piece
+	for i, c := range g.pieces {
+		switch {
+		case hidden[i] == c.size && merged:
+			p.removals = append(p.removals, Committable{Bucket: g.bucket, Temp: c.temp, fresh: true})
+		case hidden[i] == c.size:
+			left = append(left, piece{c.temp, c.size, true})
+		case hidden[i] < 0 && (merged || own[i] == c.size):
+			p.ctx.Counter("partFilesVisibleBefore", 1)
+		default:
+			return fmt.Errorf("go on with %s: %w: it should have %d bytes: there are %d, and %d under its visible name (-1: no file)",
+				path.Join(p.folder(g.bucket), c.temp), errLost, c.size, hidden[i], own[i])
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	g.pieces, g.restored = left, true
+	p.groups = append(p.groups, g)
 	return nil
 }

@@ -30,7 +30,7 @@ type Part struct {
 	Now int64
 	// Bucket is the folder below the sink's; "": the folder itself.
 	Bucket string
-	// Elements is how many elements were written to the file, of one that was open at a restore, since then.
+	// Elements is how many elements were written to the file.
 	Elements int64
 	// Size is its size in bytes, with what is gathered and not written yet.
 	Size int64

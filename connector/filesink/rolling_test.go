@@ -99,7 +99,9 @@ func TestPoliciesSeeTheFile(t *testing.T) {
 	h.onTime(0)
 	h.write(1*time.Second, "ab")
 	h.write(2*time.Second, "cde")
-	h.checkpoint(3 * time.Second)
+	state := h.checkpoint(3 * time.Second)
+	h = h.restore(0, 1, own(state))
+	h.onTime(0)
 	h.onTime(60 * time.Second)
 	h.write(61*time.Second, "f", "g")
 	part := func(when filesink.Moment, now, elements, size, changed int64) filesink.Part {

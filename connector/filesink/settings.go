@@ -50,6 +50,7 @@ type settings struct {
 	policy               func(Part) bool // nil: the three above
 	noPolicy             bool            // the function is nil
 	onCheckpoint         bool
+	compaction           compaction
 	keep                 bool
 }
 
@@ -66,6 +67,9 @@ func (s *settings) mistake(format string, args ...any) error {
 
 // check reports mistakes; it returns the pattern of the buckets.
 func (s *settings) check() (*layout, error) {
+	if err := s.checkLimits(); err != nil {
+		return nil, err
+	}
 	switch {
 	case s.dir == "":
 		return nil, errors.New("file sink: empty path of the folder")
@@ -83,14 +87,6 @@ func (s *settings) check() (*layout, error) {
 		return nil, s.mistake("unknown compression %d", s.compression)
 	case s.whole && s.compression != Uncompressed:
 		return nil, s.mistake("%v would compress whole files, which others could not read: tell the format to compress inside", s.compression)
-	case s.maxSize < 0:
-		return nil, s.mistake("largest size of a part of %d bytes is negative", s.maxSize)
-	case s.rollover < 0 || s.inactivity < 0 || s.every < 0:
-		return nil, s.mistake("negative interval: rollover %v, inactivity %v, check %v", s.rollover, s.inactivity, s.every)
-	case fine(s.rollover, s.inactivity, s.every):
-		return nil, s.mistake("interval finer than a millisecond: rollover %v, inactivity %v, check %v", s.rollover, s.inactivity, s.every)
-	case s.noPolicy:
-		return nil, s.mistake("the function that decides when files are closed is nil")
 	case s.noFunction:
 		return nil, s.mistake("the function that names the buckets is nil")
 	case s.bucketing > eventTime:
@@ -103,6 +99,23 @@ func (s *settings) check() (*layout, error) {
 		return nil, s.mistake("%w", err)
 	}
 	return l, nil
+}
+
+// checkLimits reports mistakes in when files are closed and merged.
+func (s *settings) checkLimits() error {
+	switch {
+	case s.maxSize < 0:
+		return s.mistake("largest size of a part of %d bytes is negative", s.maxSize)
+	case s.rollover < 0 || s.inactivity < 0 || s.every < 0:
+		return s.mistake("negative interval: rollover %v, inactivity %v, check %v", s.rollover, s.inactivity, s.every)
+	case fine(s.rollover, s.inactivity, s.every):
+		return s.mistake("interval finer than a millisecond: rollover %v, inactivity %v, check %v", s.rollover, s.inactivity, s.every)
+	case s.compaction.checkpoints < 0 || s.compaction.size < 0:
+		return s.mistake("negative limit of compaction: %d checkpoints, %d bytes", s.compaction.checkpoints, s.compaction.size)
+	case s.noPolicy:
+		return s.mistake("the function that decides when files are closed is nil")
+	}
+	return nil
 }
 
 // fine tells whether one of some intervals has a fraction of a millisecond.

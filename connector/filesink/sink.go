@@ -32,6 +32,7 @@ type Sink[T any] struct {
 	settings
 	encoding file.Encoding[T]
 	bulk     *file.BulkEncoding[T] // nil: encoding
+	reading  file.Format[T]        // of what bulk writes; nil: it is not read
 	by       func(*T) string       // nil: not by the element
 	with     func(T, connector.ElementContext) string
 }
@@ -57,6 +58,7 @@ func describe[T any](dir string) *Sink[T] {
 		fs: vfs.OS{}, dir: dir, ids: randomID, prefix: "part",
 		pattern: DefaultPattern, zone: time.Local,
 		maxSize: DefaultMaxPartSize, rollover: time.Minute, inactivity: time.Minute, every: time.Minute,
+		compaction: compaction{atCheckpoint: 8 << 20, portion: 1 << 20},
 	}}
 }
 
@@ -151,6 +153,27 @@ func (s Sink[T]) RollWhen(f func(p Part) bool) *Sink[T] {
 // files always do so.
 func (s Sink[T]) RollOnCheckpoint() *Sink[T] { s.onCheckpoint = true; return &s }
 
+// CompactAfter merges closed files of a bucket that are small: they stay hidden for up to so many checkpoints, savepoints
+// and failed ones included, and become visible as one file, under the name of the first. 1 merges what one checkpoint
+// leaves; 0, the default, sets no limit. Files of records are put one behind the other as they are, those of NewBulk are read
+// and written again: see CompactReading. What is read and written again is all that was in small files, in portions between
+// elements (a megabyte at a time, 8 at a checkpoint); a group that is not through at a checkpoint becomes visible with a
+// later one. The end of the input merges what is left. A file that was open at a restore stays a file of its own, and what was
+// held back then is merged, but not with what comes later.
+func (s Sink[T]) CompactAfter(checkpoints int) *Sink[T] {
+	s.compaction.checkpoints = checkpoints
+	return &s
+}
+
+// CompactSize is CompactAfter by size: the files of a bucket are merged when they have so many bytes together, and those
+// that have so many alone are left as they are. 0, the default, sets no limit. Without CompactAfter, what is less than that
+// stays hidden until the end of the input.
+func (s Sink[T]) CompactSize(bytes int64) *Sink[T] { s.compaction.size = bytes; return &s }
+
+// CompactReading says how files that NewBulk's format has written are read again, to be merged. Those that a restored job
+// finds held back are not read, as T may have changed: each becomes visible by itself.
+func (s Sink[T]) CompactReading(f file.Format[T]) *Sink[T] { s.reading = f; return &s }
+
 // PartPrefix sets the begin of the files' names; the default is "part".
 func (s Sink[T]) PartPrefix(prefix string) *Sink[T] { s.prefix = prefix; return &s }
 
@@ -206,6 +229,15 @@ func (s *Sink[T]) checked() (*layout, error) {
 		return nil, s.mistake("%w", s.encoding.Err)
 	case s.bulk == nil && s.encoding.Open == nil, s.bulk != nil && s.bulk.Open == nil:
 		return nil, s.mistake("no encoding")
+	case s.reading == nil && s.bulk != nil && s.compaction.on():
+		return nil, s.mistake("whole files are merged by reading them again: CompactReading says how")
+	case s.reading != nil && (s.bulk == nil || !s.compaction.on()):
+		return nil, s.mistake("CompactReading is for files of NewBulk that are merged: with CompactAfter or CompactSize")
+	}
+	if s.reading != nil {
+		if err := s.reading.Check(); err != nil {
+			return nil, s.mistake("read files again, to merge them: %w", err)
+		}
 	}
 	return s.settings.check()
 }

@@ -28,6 +28,7 @@ func TestJobThatIsRestartedWritesEachElementOnce(t *testing.T) {
 	}{
 		{"one", 1, filesink.New("out", file.TextEncoding[int64]("\n")).NoBuckets()},
 		{"three", 3, filesink.New("out", file.TextEncoding[int64]("\n")).BucketBy(func(x int64) string { return fmt.Sprint(x % 2) }).MaxPartSize(3000)},
+		{"compacted", 2, filesink.New("out", file.TextEncoding[int64]("\n")).NoBuckets().RollOnCheckpoint().CompactAfter(5)},
 		{"gzip", 2, filesink.New("out", file.TextEncoding[int64]("\n")).Compress(filesink.Gzip)},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -20,6 +20,9 @@ func (s *Sink[T]) open(ctx connector.WriterContext, states []connector.WriterSta
 	}
 	p := s.newParts(ctx)
 	p.formatter = s.formatter()
+	if p.refill, err = s.refiller(); err != nil {
+		return nil, s.mistake("%w", err)
+	}
 	if err = p.root(); err == nil && len(states) > 0 {
 		err = p.restore(states)
 	}
@@ -60,8 +63,8 @@ type writer[T any] struct {
 
 // Write implements connector.Writer.
 func (w *writer[T]) Write(x T, at connector.ElementContext) error {
-	if w.err != nil {
-		return w.err
+	if err := w.work(); err != nil {
+		return err
 	}
 	var bucket string
 	var err error
@@ -137,10 +140,13 @@ func (w *writer[T]) Flush(endOfInput bool) error { return w.flush(endOfInput, w.
 
 // OnTime implements connector.TimedWriter.
 func (w *writer[T]) OnTime(now int64) (next int64, err error) {
-	if w.err != nil {
-		return 0, w.err
+	if err := w.work(); err != nil {
+		return 0, err
 	}
-	return w.look(now)
+	if next, err = w.look(now); err == nil && w.busy {
+		next = now + 1
+	}
+	return next, err
 }
 
 // Prepare implements connector.CommittingWriter.
@@ -157,8 +163,8 @@ type runWriter[T any] struct{ *writer[T] }
 
 // WriteRun implements connector.RunWriter.
 func (w *runWriter[T]) WriteRun(xs []T, times []int64) error {
-	if w.err != nil {
-		return w.err
+	if err := w.work(); err != nil {
+		return err
 	}
 	now := w.now()
 	for i := range xs {
