@@ -115,7 +115,18 @@ func (w *Writer) toAll(m frame.Mark) error {
 	return w.Flush()
 }
 
-// barrier sends a mark that must not wait for room, unless room for such marks is used up as well, and announces a barrier.
+// Urgent reports whether a mark that must not wait, and what lies before it, finds room in every channel. There is none once a
+// consumer has stood still while many checkpoints were taken or given up.
+func (w *Writer) Urgent() bool {
+	for _, c := range w.channels {
+		if !c.full.below(urgent - 1) { // marks alone may fill a frame: two are sent at most
+			return false
+		}
+	}
+	return true
+}
+
+// barrier sends a mark that must not wait for room, which there is if Urgent says so, and announces a barrier.
 func (w *Writer) barrier(m frame.Mark) error {
 	limit := w.limit
 	w.limit = urgent

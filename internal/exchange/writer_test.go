@@ -440,3 +440,32 @@ func TestWriterTakesItsOwnType(t *testing.T) {
 		t.Errorf("the writer takes %v, %v", w.Type().Name, err)
 	}
 }
+
+// Marks that don't wait find room as long as Urgent says so, also when what lies before them fills a frame of its own.
+func TestUrgentMarksFindRoom(t *testing.T) {
+	c := &Channel{Producer: &bell{}, Consumer: &bell{}}
+	w := NewWriter(&graph.Partitioner{}, []*Channel{c}, Options{
+		Type: int64Type(t), Strategy: graph.Forward, Waiter: &bell{}, Overtaking: true, Stopped: func() bool { return true },
+	})
+	for id := int64(1); w.Urgent(); id++ {
+		for range frame.MaxLen - 1 {
+			if err := w.mark(0, frame.Mark{Kind: frame.Watermark}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 { // the first one fills the frame
+			if err := w.Mark(frame.Mark{Kind: frame.Barrier, Value: id}); err != nil {
+				t.Fatalf("barrier %d with %d frames in the channel: %v", id, c.Len(), err)
+			}
+		}
+	}
+	if c.Len() < urgent-1 || c.Len() > urgent {
+		t.Errorf("there is no room with %d frames", c.Len())
+	}
+	for range 3 {
+		c.Return(c.Poll())
+	}
+	if !w.Urgent() {
+		t.Error("there is no room although frames were taken")
+	}
+}

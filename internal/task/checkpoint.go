@@ -83,7 +83,7 @@ func (t *Task) Trigger(b control.Barrier) func() error {
 		if c.align != nil && !c.ended {
 			return t.aligned(c.align.Trigger(b, t.d.Clock.Nanos()))
 		}
-		if c.halt != 0 { // a savepoint that stops the job is under way
+		if c.halt != 0 || !c.ended && !t.hasUrgentRoom() { // a savepoint that stops the job is under way
 			c.Declined(b.ID, control.ReasonDeclinedNotReady, nil)
 			return nil
 		}
@@ -187,6 +187,9 @@ func (t *Task) aligned(actions []control.BarrierAction) error {
 		case control.TakeSnapshot:
 			t.gate.Unblock()
 			t.checkpoints.sight.deadline = control.NoDeadline
+			if !t.hasUrgentRoom() {
+				return t.giveUp(a.Barrier.ID, control.ReasonDeclinedNotReady, nil)
+			}
 			if a.Unaligned {
 				t.beginRecording()
 			}
@@ -218,7 +221,7 @@ func (t *Task) abandon(id int64) error {
 	t.checkpoints.sight.deadline = control.NoDeadline
 	t.dropRecording()
 	t.dropHeld(id)
-	if t.checkpoints.ended {
+	if t.checkpoints.ended || !t.hasUrgentRoom() { // the coordinator tells those downstream, too
 		return nil
 	}
 	t.scope.At = t.rts[0]

@@ -59,6 +59,20 @@ func (t *Task) hasRoom() bool {
 	return true
 }
 
+// hasUrgentRoom reports whether the task may send a mark of checkpoints, which does not wait where barriers overtake. Without
+// room the checkpoint is declined: its task would stand still in the middle of it, and hear nothing.
+func (t *Task) hasUrgentRoom() bool {
+	if !t.overtaking() {
+		return true
+	}
+	for _, w := range t.writers {
+		if !w.Urgent() {
+			return false
+		}
+	}
+	return true
+}
+
 // waitForRoom waits once for room, for letters and for barriers.
 func (t *Task) waitForRoom() {
 	room := true

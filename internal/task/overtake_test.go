@@ -198,3 +198,68 @@ func TestDamagedDataInFlightIsRefused(t *testing.T) {
 }
 
 var _ operator.Snapshotter = (*saver)(nil)
+
+// Checkpoints that are taken while a consumer stands still leave marks in its queue. When these are full, further checkpoints
+// are declined: a task never stands still while it sends one, whether it is a source or not, and however the checkpoints end.
+func TestFullQueuesDeclineCheckpoints(t *testing.T) {
+	const checkpoints = 60
+	t.Run("source", func(t *testing.T) {
+		w := newWell(t)
+		b := newBench(t, nil, w)
+		b.checkpoint()
+		b.dep.Checkpoints.Unaligned = true
+		b.edge(0, "", graph.Forward, 0, 1)
+		var nothing func() (operator.Status, error)
+		nothing = func() (operator.Status, error) {
+			w.polls = append(w.polls, nothing)
+			return operator.Nothing, nil
+		}
+		w.polls = append(w.polls, nothing)
+		b.build()
+		var script []func()
+		for id := range int64(2 * checkpoints) {
+			script = append(script, func() { b.mailbox.Post(b.task.Trigger(control.Barrier{ID: id + 1})) })
+		}
+		script = append(script, func() { b.task.Cancel() })
+		if err := b.run(script...); err != exchange.ErrCancelled {
+			t.Fatal(err)
+		}
+		b.allTold(2*checkpoints, "took %d: ")
+	})
+	t.Run("in the middle", func(t *testing.T) {
+		b, ws := overtakers(t, 0, 2)
+		b.edge(0, "", graph.Forward, 0, 1)
+		b.build()
+		var script []func()
+		for id := range int64(checkpoints) {
+			script = append(script, func() {
+				b.write(ws[0], overtakingBarrier(id+1))
+			}, func() {
+				b.mailbox.Post(b.task.Aborted(id+1, control.ReasonExpired))
+			})
+		}
+		script = append(script, func() { b.task.Cancel() })
+		if err := b.run(script...); err != exchange.ErrCancelled {
+			t.Fatal(err)
+		}
+		b.allTold(checkpoints, "dropped %d")
+	})
+}
+
+// allTold checks that each checkpoint ended as the first ones, or was declined, as were the last ones; and in their order.
+func (b *bench) allTold(checkpoints int, as string) {
+	b.t.Helper()
+	next, declined := 1, 0
+	for _, l := range b.log {
+		switch l {
+		case fmt.Sprintf(as, next):
+			next++
+		case fmt.Sprintf("declined %d: %v", next, control.ReasonDeclinedNotReady):
+			next++
+			declined++
+		}
+	}
+	if next != checkpoints+1 || declined == 0 || declined == checkpoints {
+		b.t.Errorf("of %d checkpoints %d were told of, %d as declined: %q", checkpoints, next-1, declined, b.log)
+	}
+}
