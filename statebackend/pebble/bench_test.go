@@ -1,10 +1,14 @@
 package pebble
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
+	"math/bits"
 	"math/rand/v2"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -18,42 +22,78 @@ import (
 )
 
 const (
-	benchMemory = 8 << 20 // of rows and blocks, for either
-	benchKeys   = 600_000 // 84 MB of keys and values
-	benchRun    = 512
+	benchKeys   = 1_200_000 // 163 MiB of keys and values
+	benchMemory = 16 << 20  // a tenth of it, for all that either has: rows, blocks, memory tables
+	benchBlocks = benchMemory / 16
+	// benchCache leaves room for two memory tables of a quarter of it each, and for what a tree has at least.
+	benchCache = (benchMemory - benchBlocks - leastTree) * 63 / 100
+	benchRun   = 512
 )
 
-// total is the state of a key.
+// total is the state of a key. Its numbers are small ones, so that it can be compressed to about a half.
 type total [16]int64
 
 // spread scatters numbers over all keys.
 func spread(n uint64) int64 { return int64(n * 0x9e3779b97f4a7c15 >> 20) }
 
-// draw gives keys whose frequencies are Zipf's, those that are frequent scattered over all.
-func draw(zipf *rand.Zipf, keys []int64) {
+// zipf draws ranks whose frequencies are 1/rank^theta: YCSB's way, with 0.99 as its default there. (rand.Zipf wants more than 1.)
+type zipf struct {
+	r                    *rand.Rand
+	theta, sum, eta, low float64
+}
+
+func newZipf(theta float64) *zipf {
+	z := &zipf{r: rand.New(rand.NewPCG(1, 2)), theta: theta, low: 1 + math.Pow(0.5, theta)}
+	for i := range benchKeys {
+		z.sum += math.Pow(float64(i+1), -theta)
+	}
+	z.eta = (1 - math.Pow(2/float64(benchKeys), 1-theta)) / (1 - z.low/z.sum)
+	return z
+}
+
+// draw gives keys, those that are frequent scattered over all.
+func (z *zipf) draw(keys []int64) {
 	for i := range keys {
-		keys[i] = spread(zipf.Uint64())
+		rank := uint64(0)
+		switch u := z.r.Float64(); {
+		case u*z.sum < 1:
+		case u*z.sum < z.low:
+			rank = 1
+		default:
+			rank = min(benchKeys-1, uint64(benchKeys*math.Pow(z.eta*u-z.eta+1, 1/(1-z.theta))))
+		}
+		keys[i] = spread(rank)
 	}
 }
 
-func zipfOf(s float64) *rand.Zipf {
-	r := rand.New(rand.NewPCG(1, 2))
-	return rand.NewZipf(r, s, 1, benchKeys-1)
+func thetas(b *testing.B, f func(b *testing.B, z *zipf)) {
+	for _, theta := range []float64{0.99, 1.2} {
+		b.Run(fmt.Sprint("zipf ", theta), func(b *testing.B) { f(b, newZipf(theta)) })
+	}
 }
 
-// bench opens a store with a table of counts of all keys.
-func bench(b *testing.B) (*store, statebackend.Table, func(keys []int64)) {
+// fill makes the state that a key begins with.
+func (t *total) fill(r *rand.Rand) {
+	for i := range t {
+		t[i] = r.Int64N(1000)
+	}
+}
+
+// bench opens a store with a table of totals of all keys.
+func bench(b *testing.B) (*store, *valueTable, func(keys []int64)) {
 	key, err := serde.KeyOf[int64]()
 	fatal(b, err)
 	value, err := serde.Of[total]()
 	fatal(b, err)
-	s, err := Backend{CacheBytes: benchMemory * 3 / 4, Blocks: NewBlockCache(benchMemory / 4)}.Open(statebackend.Options{
+	opened, err := Backend{CacheBytes: benchCache, Blocks: NewBlockCache(benchBlocks)}.Open(statebackend.Options{
 		Key: key, MaxParallelism: 128, LastGroup: 127, Operator: "bench",
 	})
 	fatal(b, err)
+	s := opened.(*store)
 	b.Cleanup(func() { fatal(b, s.Close()) })
-	table, err := s.Table(statebackend.TableSpec{Name: "counts", Value: value})
+	opened2, err := s.Table(statebackend.TableSpec{Name: "totals", Value: value})
 	fatal(b, err)
+	table := opened2.(*valueTable)
 	var scratch serde.KeyScratch
 	var canon serde.Canon
 	hashes := make([]uint64, benchRun)
@@ -64,21 +104,37 @@ func bench(b *testing.B) (*store, statebackend.Table, func(keys []int64)) {
 		key.Hash(&canon, 0, hashes[:len(keys)])
 		s.BeginRun(&canon, hashes[:len(keys)])
 	}
-	out, fresh := make([]unsafe.Pointer, benchRun), make([]bool, benchRun)
-	all := make([]int64, benchRun)
-	for from := 0; from < benchKeys; from += benchRun {
-		for i := range all {
-			all[i] = spread(uint64((from + i) % benchKeys))
+	load(b, table, run)
+	return s, table, run
+}
+
+// load gives all keys a state, past the cache, and merges all levels.
+func load(b *testing.B, table *valueTable, run func(keys []int64)) {
+	s := table.store
+	r := rand.New(rand.NewPCG(3, 4))
+	var state total
+	bulk := newBulk(s.tree)
+	keys := make([]int64, benchRun)
+	for from := uint64(0); from < benchKeys; from += benchRun {
+		for i := range keys {
+			keys[i] = spread(from + uint64(i))
 		}
-		run(all)
-		fatal(b, table.Slots(0, benchRun, out, fresh))
+		run(keys)
+		for i := range min(benchRun, benchKeys-from) {
+			state.fill(r)
+			value, err := table.encode(unsafe.Pointer(&state))
+			fatal(b, err)
+			fatal(b, bulk.add(table.compose(table.shape.spaces[0], int(i)), value))
+			table.n++
+		}
 	}
-	return s.(*store), table, run
+	fatal(b, bulk.finish())
+	fatal(b, s.tree.Compact(context.Background(), []byte{0}, []byte{255}, false))
 }
 
 // perKey measures what a run costs per key: time, and time of all processors, in the background as well.
 func perKey(b *testing.B, run func()) {
-	for range 100 {
+	for range 600 {
 		run()
 	}
 	before := processorTime(b)
@@ -112,81 +168,107 @@ func cached(s *store) (n int) {
 	return n
 }
 
-func BenchmarkUpdate(b *testing.B) {
-	for _, s := range []float64{1.01, 1.2} {
-		b.Run(fmt.Sprint("zipf ", s), func(b *testing.B) {
-			st, table, run := bench(b)
-			zipf := zipfOf(s)
-			keys := make([]int64, benchRun)
-			out, fresh := make([]unsafe.Pointer, benchRun), make([]bool, benchRun)
-			b.ReportMetric(float64(benchKeys)/float64(cached(st)), "keys/cached")
-			perKey(b, func() {
-				draw(zipf, keys)
-				run(keys)
-				fatal(b, table.Slots(0, benchRun, out, fresh))
-				for _, p := range out {
-					(*total)(p)[0]++
-				}
-			})
-		})
+// updater gives a way to add to the states of keys.
+func updater(b *testing.B, table *valueTable, run func(keys []int64)) func(keys []int64) {
+	out, fresh := make([]unsafe.Pointer, benchRun), make([]bool, benchRun)
+	return func(keys []int64) {
+		run(keys)
+		fatal(b, table.Slots(0, benchRun, out, fresh))
+		for _, p := range out {
+			(*total)(p)[0]++
+		}
 	}
 }
 
-// BenchmarkBarePebble reads, adds and writes without a cache of rows; the cache of blocks has its memory.
+func BenchmarkUpdate(b *testing.B) {
+	thetas(b, func(b *testing.B, z *zipf) {
+		s, table, run := bench(b)
+		update := updater(b, table, run)
+		keys := make([]int64, benchRun)
+		perKey(b, func() {
+			z.draw(keys)
+			update(keys)
+		})
+		b.ReportMetric(float64(benchKeys)/float64(cached(s)), "keys/cached")
+		if n := s.MemoryBytes(); n > benchMemory {
+			b.Errorf("the store has %d bytes, it may have %d", n, benchMemory)
+		}
+	})
+}
+
+// BenchmarkBarePebble reads, adds and writes without a cache of rows, in the same memory: Pebble takes memory tables out of
+// what its cache of blocks has. The rest is as Pebble has it by itself, with filters.
 func BenchmarkBarePebble(b *testing.B) {
-	for _, s := range []float64{1.01, 1.2} {
-		b.Run(fmt.Sprint("zipf ", s), func(b *testing.B) {
-			blocks := pebble.NewCache(benchMemory)
-			defer blocks.Unref()
-			o := &pebble.Options{
-				Cache: blocks, MemTableSize: memTable, MemTableStopWritesThreshold: 4, DisableWAL: true,
-				FormatMajorVersion: pebble.FormatNewest, Logger: silent{},
-			}
-			for i := range o.Levels {
-				o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
-			}
-			db, err := pebble.Open(b.TempDir(), o)
-			fatal(b, err)
-			defer func() { fatal(b, db.Close()) }()
-			update := func(k int64) {
-				key := binary.LittleEndian.AppendUint64(nil, uint64(k))
-				var sum total
-				memory := bytesAt(unsafe.Pointer(&sum), unsafe.Sizeof(sum))
+	thetas(b, func(b *testing.B, z *zipf) {
+		db := benchBare(b)
+		keys := make([]int64, benchRun)
+		var state total
+		memory := bytesAt(unsafe.Pointer(&state), unsafe.Sizeof(state))
+		key := make([]byte, 8)
+		perKey(b, func() {
+			z.draw(keys)
+			for _, k := range keys {
+				binary.LittleEndian.PutUint64(key, uint64(k))
 				v, closer, err := db.Get(key)
-				if err == nil {
-					copy(memory, v)
-					fatal(b, closer.Close())
-				} else if !errors.Is(err, pebble.ErrNotFound) {
-					b.Fatal(err)
-				}
-				sum[0]++
+				fatal(b, err)
+				copy(memory, v)
+				fatal(b, closer.Close())
+				state[0]++
 				fatal(b, db.Set(key, memory, pebble.NoSync))
 			}
-			for i := range uint64(benchKeys) {
-				update(spread(i))
-			}
-			zipf := zipfOf(s)
-			keys := make([]int64, benchRun)
-			perKey(b, func() {
-				draw(zipf, keys)
-				for _, k := range keys {
-					update(k)
-				}
-			})
 		})
-	}
+	})
 }
 
+// benchBare opens a Pebble store with the states of all keys.
+func benchBare(b *testing.B) *pebble.DB {
+	blocks := pebble.NewCache(benchMemory)
+	defer blocks.Unref()
+	o := &pebble.Options{
+		Cache: blocks, MemTableSize: benchMemory / 8, DisableWAL: true, FormatMajorVersion: pebble.FormatNewest, Logger: silent{},
+	}
+	for i := range o.Levels {
+		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+	}
+	db, err := pebble.Open(b.TempDir(), o)
+	fatal(b, err)
+	b.Cleanup(func() { fatal(b, db.Close()) })
+	keys := make([]uint64, benchKeys)
+	for i := range keys {
+		keys[i] = bits.ReverseBytes64(uint64(spread(uint64(i))))
+	}
+	slices.Sort(keys)
+	r := rand.New(rand.NewPCG(3, 4))
+	var state total
+	for _, k := range keys {
+		state.fill(r)
+		fatal(b, db.Set(binary.BigEndian.AppendUint64(nil, k), bytesAt(unsafe.Pointer(&state), unsafe.Sizeof(state)), pebble.NoSync))
+	}
+	fatal(b, errors.Join(db.Flush(), db.Compact(context.Background(), []byte{0}, []byte{255}, false)))
+	return db
+}
+
+// BenchmarkFreeze measures the pause at a barrier: a cache of 64 MiB whose rows are all dirty, or nearly.
 func BenchmarkFreeze(b *testing.B) {
-	for range b.N {
+	c := openCounts(b, Backend{}, statebackend.Options{})
+	defer func() { fatal(b, c.store.Close()) }()
+	const rows = 700_000
+	dirt := func() {
+		for from := int64(0); from < rows; from += 1024 {
+			c.add(1, span(from, from+1024)...)
+		}
+	}
+	dirt()
+	b.ReportMetric(float64(cached(c.store)), "rows")
+	for b.Loop() {
 		b.StopTimer()
-		st, _, _ := bench(b)
-		b.ReportMetric(float64(cached(st)), "rows")
+		dirt()
 		b.StartTimer()
-		f, err := st.Freeze(statebackend.Freezing{})
+		f, err := c.store.Freeze(statebackend.Freezing{})
 		b.StopTimer()
 		fatal(b, err)
 		f.Release()
+		b.StartTimer()
 	}
 }
 

@@ -267,6 +267,9 @@ func (c *cache) drop(r *row) {
 // pinned says whether somebody may write through the address of the row.
 func (c *cache) pinned(r *row) bool { return r.lent == c.owners[r.owner].epoch }
 
+// used is what counts for the limit.
+func (c *cache) used() int64 { return c.bytes + int64(c.index.pages)*pageBytes }
+
 // reserve draws n bytes on the budget.
 func (c *cache) reserve(n int64) error {
 	if m := c.store.Memory; m != nil {

@@ -16,7 +16,7 @@ func (c *cache) trim(n int) error {
 	}
 	segment := int64(c.segmentWords) * 8
 	need := int64(n) + segment
-	if c.bytes+need > c.limit && !c.stuck {
+	if c.used()+need > c.limit && !c.stuck {
 		return c.evict(max(segment, min(evictBytes, c.limit/16)) + int64(n))
 	}
 	if c.prepare() && int64(n) < segment/2 || c.stuck {
@@ -31,7 +31,7 @@ func (c *cache) trim(n int) error {
 
 // evict clears segments until n bytes are free in the limit and n less are in use, or nothing is left to go.
 func (c *cache) evict(n int64) error {
-	target := min(c.bytes, c.limit) - n
+	target := c.bytes - max(0, c.used()-c.limit) - n
 	c.victims, c.gone = c.victims[:0], c.gone[:0]
 	freed := int64(0)
 	for looks := (maxHeat + 2) * (len(c.small.segments) + len(c.main.segments)); looks > 0 && c.bytes-freed > target; looks-- {
@@ -180,7 +180,7 @@ func (c *cache) write(rows []*row) error {
 // lacks is asked for again at the next write, when the cache will have more to spare.
 func (c *cache) pay(need int64) {
 	t := c.store.tree
-	for need > 0 && t.grow(need) != nil && len(c.spare) > 1 {
+	for need > 0 && t.extend(need) != nil && len(c.spare) > 1 {
 		for freed := int64(0); freed < need && len(c.spare) > 1; {
 			s := c.spare[len(c.spare)-1]
 			c.spare = c.spare[:len(c.spare)-1]

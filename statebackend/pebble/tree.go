@@ -12,6 +12,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/objstorage/objstorageprovider"
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -21,19 +22,26 @@ import (
 const (
 	defaultBlocks = 16 << 20
 	leastBlocks   = 256 << 10
-	memTable      = 8 << 20
+	// A memory table takes a quarter of what the cache of rows does, within these bounds. Pebble has two of them.
+	leastMemTable = 1 << 20
+	mostMemTable  = 8 << 20
+	// firstTables is what memory tables take in an empty tree. They grow with what is written.
+	firstTables = 512 << 10
+	// leastTree is the memory of a tree that has been written little, apart from its cache of blocks.
+	leastTree = 1 << 20
 	// indexBlock is so large that a file has one index: a read of a cold row finds it in the cache.
 	indexBlock = 256 << 10
-	// leastTree is the memory of a tree that has been written little, apart from its cache of blocks, mostTree that of one with
-	// two memory tables: they grow with what is written.
-	leastTree = 1 << 20
-	mostTree  = 2*memTable + leastTree
-	// tableBytes is so small that filters and indexes of files, each of which is one block, fit into small caches of blocks.
-	tableBytes = 2 << 20
+	// A file takes an eighth of what the cache of rows does, within these bounds: its filter and its index, each of which is one
+	// block, fit into the cache of blocks, and a large tree has few files.
+	leastFile = 2 << 20
+	mostFile  = 16 << 20
 	// baseBytes is the size up to which a tree has one level below level 0, so that a read looks into few files.
 	baseBytes = 256 << 20
-	// batchBytes is about how much is written at once.
-	batchBytes = 2 << 20
+	// mostLayers is how many layers level 0 may have before all is merged into the level below. A read asks a filter for each
+	// of them, which is in memory; to merge is to write nearly all of the level below, as keys are scattered over it.
+	mostLayers = 16
+	// batchBytes is about how much is written at once: less than half a memory table.
+	batchBytes = 256 << 10
 	// manifestBytes bounds the list of changes to the list of files, which is part of each snapshot.
 	manifestBytes = 64 << 10
 	// lastSpace is the last part of a tree that can be given out.
@@ -52,6 +60,9 @@ type tree struct {
 	cached  *pebble.Cache     // of blocks
 	charged int64             // drawn on the budget for memory tables
 	filled  int64             // written, until memory tables have all that they may have
+	table   int64             // the largest size of a memory table
+	file    int64             // the size of files
+	lent    []func()          // take back what was given to the cache of blocks
 	paid    int64             // of the cache of blocks, by this tree
 	names   map[string]string // of files that came with a snapshot: what they are called in it
 
@@ -64,7 +75,10 @@ type tree struct {
 
 // newTree makes a folder for a tree, which is to be opened or released.
 func newTree(b *Backend, o *statebackend.Options) (*tree, error) {
-	t := &tree{memory: o.Memory, users: 1, names: map[string]string{}}
+	t := &tree{
+		memory: o.Memory, users: 1, names: map[string]string{},
+		table: min(max(b.CacheBytes/4, leastMemTable), mostMemTable), file: min(max(b.CacheBytes/8, leastFile), mostFile),
+	}
 	var id [8]byte
 	_, _ = rand.Read(id[:])
 	t.id = hex.EncodeToString(id[:])
@@ -100,8 +114,24 @@ func (t *tree) charge(b *Backend) error {
 		t.blocks.close()
 		return err
 	}
+	t.lend(firstTables)
 	return nil
 }
+
+// extend draws n bytes more for memory tables.
+func (t *tree) extend(n int64) error {
+	if err := t.grow(n); err != nil {
+		return err
+	}
+	t.lend(n)
+	return nil
+}
+
+// lend makes the cache of blocks n bytes larger: Pebble takes what memory tables have from it, and would leave nothing.
+func (t *tree) lend(n int64) { t.lent = append(t.lent, t.cached.Reserve(-int(n))) }
+
+// most is the memory of a tree with two memory tables of their largest size.
+func (t *tree) most() int64 { return 2*t.table + leastTree }
 
 // grow draws n bytes more on the budget.
 func (t *tree) grow(n int64) error {
@@ -116,9 +146,10 @@ func (t *tree) grow(n int64) error {
 
 // fill notes that n bytes more were written, and gives what memory tables then take beyond what was drawn for them.
 func (t *tree) fill(n int64) (need int64) {
-	t.filled = min(t.filled+n, mostTree)
-	need = min(leastTree+2*t.filled, mostTree) - t.charged
-	return max(0, min((need+leastTree-1)/leastTree*leastTree, mostTree-t.charged))
+	most := t.most()
+	t.filled = min(t.filled+n, most)
+	need = min(leastTree+2*t.filled, most) - t.charged
+	return max(0, min((need+leastTree-1)/leastTree*leastTree, most-t.charged))
 }
 
 func (t *tree) makeFolder(in string) error {
@@ -145,17 +176,17 @@ func (t *tree) number() int64 { return t.numbers.Add(1) }
 // open opens the store, which has what lies in home.
 func (t *tree) open() (err error) {
 	o := &pebble.Options{
-		FS: t.fs, Cache: t.cached, MemTableSize: memTable, MemTableStopWritesThreshold: 4, DisableWAL: true, MaxOpenFiles: 256,
-		L0CompactionThreshold: 4, MaxManifestFileSize: manifestBytes, LBaseMaxBytes: baseBytes,
-		FormatMajorVersion: pebble.FormatNewest, Logger: silent{},
+		FS: t.fs, Cache: t.cached, MemTableSize: uint64(t.table), MemTableStopWritesThreshold: 2, DisableWAL: true, MaxOpenFiles: 256,
+		L0CompactionThreshold: 2 * mostLayers, L0StopWritesThreshold: 4 * mostLayers, // the first is compared with twice the layers
+		MaxManifestFileSize: manifestBytes, LBaseMaxBytes: baseBytes, FormatMajorVersion: pebble.FormatNewest, Logger: silent{},
 	}
+	o.Local.ReadaheadConfig = objstorageprovider.NewReadaheadConfig()
+	o.Local.ReadaheadConfig.Set(objstorageprovider.FadviseSequential, objstorageprovider.NoReadahead) // cold rows lie far apart
 	for i := range o.Levels {
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 		o.Levels[i].IndexBlockSize = indexBlock
-		o.TargetFileSizes[i] = tableBytes
-		if i < len(o.Levels)-1 {
-			o.Levels[i].Compression = func() *sstable.CompressionProfile { return sstable.NoCompression }
-		}
+		o.Levels[i].Compression = func() *sstable.CompressionProfile { return sstable.NoCompression }
+		o.TargetFileSizes[i] = t.file
 	}
 	o.EnsureDefaults()
 	t.options = o
@@ -166,6 +197,9 @@ func (t *tree) open() (err error) {
 }
 
 func (t *tree) giveBack() {
+	for _, takeBack := range t.lent {
+		takeBack()
+	}
 	t.blocks.close()
 	if t.memory != nil {
 		t.memory.Release(t.charged)
