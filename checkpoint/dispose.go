@@ -3,41 +3,25 @@ package checkpoint
 import (
 	"fmt"
 	"path"
-
-	"github.com/flott-dev/flott/internal/vfs"
 )
 
-// Dispose removes the snapshot in a folder for good: its manifest first, so that after a crash there is a whole snapshot or
-// none, then its files, then the folder if nothing else is in it. What is no complete snapshot is refused, and so is one whose
-// manifest can't be read. Files of a checkpoint that other checkpoints beside it name stay; the job that took it must not be
-// running, as it might build upon it. A nil file system is the machine's.
+// Dispose removes the savepoint in a folder for good: its manifest first, so that after a crash there is a whole savepoint or
+// none, then its files, then the folder if nothing else is in it. All else is refused, and nothing of it removed: a folder
+// without a manifest that can be read, a checkpoint, which is its job's and whose files other checkpoints may need, and a
+// savepoint that names files outside of its folder. location may also be the manifest. A nil file system is the machine's.
 func Dispose(f FS, location string) error {
 	f = diskIfNil(f)
 	m, err := Load(f, location)
-	if err != nil {
-		return fmt.Errorf("dispose: %w", err)
+	switch {
+	case err != nil:
+	case m.Kind != Savepoint:
+		err = fmt.Errorf("it is a %v of job %q, which removes it itself: when the job is over and nothing is to go on from them, remove the folder of its checkpoints", m.Kind, m.JobName)
+	default: // its files lie in its folder, or Load would not have taken it
+		storage := &Storage{fs: f, dir: path.Dir(m.Folder), complete: map[string][]string{}, named: map[string]int{}}
+		err = storage.Discard(m)
 	}
-	if err := m.dispose(f); err != nil {
-		return fmt.Errorf("dispose of %v %s: %w", m.Kind, m.Folder, err)
+	if err != nil {
+		return fmt.Errorf("dispose of savepoint %s: %w", location, err)
 	}
 	return nil
-}
-
-func (m *Manifest) dispose(f vfs.FS) error {
-	storage := &Storage{fs: f, dir: path.Dir(m.Folder), complete: map[string][]string{}, named: map[string]int{}}
-	found, err := storage.List()
-	if err != nil {
-		return err
-	}
-	for i := range found {
-		other := &found[i]
-		switch {
-		case other.Folder == m.Folder || m.Kind == Savepoint:
-		case other.Err != nil:
-			return fmt.Errorf("checkpoint %s beside it may need its files, but can't be read: %w", other.Folder, other.Err)
-		default:
-			storage.uses(other.Folder, other.Manifest.Files())
-		}
-	}
-	return storage.Discard(m)
 }

@@ -273,48 +273,4 @@ func TestDraftsThatCannotBeWrittenLeaveNothing(t *testing.T) {
 	}
 }
 
-func TestDisposeRemovesSnapshotsOnly(t *testing.T) {
-	mem := vfs.NewMem()
-	if err := mem.MkdirAll("/home/data"); err != nil {
-		t.Fatal(err)
-	}
-	if err := vfs.WriteFile(mem, "/home/data/x.chunk", []byte("x")); err != nil {
-		t.Fatal(err)
-	}
-	if err := Dispose(mem, "/home/data"); err == nil {
-		t.Error("a folder that is no snapshot was removed")
-	}
-	if _, err := mem.Stat("/home/data/x.chunk"); err != nil {
-		t.Error(err)
-	}
-	written(t, someDraft(t, 10_000), mem, "/sp/one")
-	if err := Dispose(mem, "/sp/one/"+ManifestName); err != nil {
-		t.Error(err)
-	}
-	if _, err := mem.Stat("/sp/one"); err == nil {
-		t.Error("the folder is still there")
-	}
-
-	j := newLayeredJob(t, 2)
-	var all []*Manifest
-	for id := range int64(4) {
-		j.change()
-		all = append(all, j.checkpoint(id))
-	}
-	for _, m := range all[:3] {
-		if err := Dispose(j.fs, m.Folder); err != nil {
-			t.Error(err)
-		}
-	}
-	if err := all[3].Verify(j.fs); err != nil {
-		t.Error(err)
-	}
-	if err := vfs.WriteFile(j.fs, all[3].Folder+"/"+ManifestName, []byte("FLTM")); err != nil {
-		t.Fatal(err)
-	}
-	if err := Dispose(j.fs, all[3].Folder); err == nil {
-		t.Error("a damaged snapshot was removed")
-	}
-}
-
 var _ statebackend.RestoredFiles = (*restoredOperator)(nil)

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/flott-dev/flott/checkpoint"
 	"github.com/flott-dev/flott/internal/vfs"
 )
 
@@ -23,6 +24,7 @@ const (
 type app struct {
 	stdout, stderr io.Writer
 	fs             vfs.FS
+	storages       []checkpoint.Opener // of URLs that name no file of this machine
 	colour         bool
 	build          string // what `flott version` prints
 
@@ -117,11 +119,12 @@ func (a *app) dispatch(args []string) (name string, err error) {
 	return group, &usageError{group, fmt.Sprintf("%q is not a valid word after it: %s", args[1], validWords(group))}
 }
 
-// causes are the errors that one joins, if they are several.
+// causes are the errors that one joins, a line each, if they are several. One that has several causes in one line, as those of
+// object stores do, stays whole.
 func causes(err error) []error {
 	for e := err; e != nil; e = errors.Unwrap(e) {
 		many, ok := e.(interface{ Unwrap() []error })
-		if !ok {
+		if !ok || !isList(e, many.Unwrap()) {
 			continue
 		}
 		var all []error
@@ -133,4 +136,13 @@ func causes(err error) []error {
 		}
 	}
 	return []error{err}
+}
+
+// isList reports whether an error says what the parts say, a line each, and no more.
+func isList(err error, parts []error) bool {
+	lines := make([]string, len(parts))
+	for i, part := range parts {
+		lines[i] = part.Error()
+	}
+	return err.Error() == strings.Join(lines, "\n")
 }

@@ -174,27 +174,6 @@ func TestTextForPeople(t *testing.T) {
 	}
 }
 
-func TestLocations(t *testing.T) {
-	for _, c := range []struct{ arg, want, err string }{
-		{"a/b", "a/b", ""},
-		{"/a", "/a", ""},
-		{"a:b", "a:b", ""},
-		{"file:///a%20b", "/a b", ""},
-		{"file:/a", "/a", ""},
-		{"file://localhost/a", "/a", ""},
-		{"file://host/a", "", "names no file of this machine"},
-		{"file:a", "", "names no file of this machine"},
-		{"file:///%zz", "", "read the URL"},
-		{"gs://b/c", "", `storage "gs"`},
-		{"", "", "an empty path"},
-	} {
-		got, err := location(c.arg)
-		if got != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
-			t.Errorf("%q: %q, %v", c.arg, got, err)
-		}
-	}
-}
-
 func TestFoldersAreSearchedFourDeep(t *testing.T) {
 	t.Chdir(t.TempDir())
 	takeAll(t, false)

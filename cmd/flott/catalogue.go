@@ -52,17 +52,18 @@ type entry struct {
 // catalogue is what lies in a folder.
 type catalogue struct {
 	*app
+	at      *location
 	entries []entry
 	failed  []error // folders that could not be searched
 }
 
 func (a *app) list(arg string, asJSON bool) error {
-	dir, err := location(arg)
+	at, err := a.locate(arg)
 	if err != nil {
 		return err
 	}
-	c := &catalogue{app: a, entries: []entry{}}
-	c.search(path.Clean(dir), searchDepth)
+	c := &catalogue{app: a, at: at, entries: []entry{}}
+	c.search(path.Clean(at.path), searchDepth)
 	slices.SortStableFunc(c.entries, func(a, b entry) int {
 		return cmp.Or(cmp.Compare(path.Dir(a.Folder), path.Dir(b.Folder)), cmp.Compare(a.number(), b.number()), cmp.Compare(a.Folder, b.Folder))
 	})
@@ -72,16 +73,16 @@ func (a *app) list(arg string, asJSON bool) error {
 	case len(c.entries) > 0:
 		err = c.print()
 	case len(c.failed) == 0:
-		_, err = fmt.Fprintf(a.out, "There are no checkpoints or savepoints in %s.\n", shown(dir))
+		_, err = fmt.Fprintf(a.out, "There are no checkpoints or savepoints in %s.\n", shown(at.name(at.path)))
 	}
 	return errors.Join(append(c.failed, err)...)
 }
 
 // search finds the snapshots in a folder. Folders of snapshots hold no others.
 func (c *catalogue) search(dir string, depth int) {
-	entries, err := c.fs.ReadDir(dir)
+	entries, err := c.at.fs.ReadDir(dir)
 	if err != nil {
-		c.failed = append(c.failed, fmt.Errorf("list %s: %w", dir, err))
+		c.failed = append(c.failed, fmt.Errorf("list %s: %w", c.at.name(dir), err))
 		return
 	}
 	if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == checkpoint.ManifestName && !e.IsDir() }) {
@@ -97,18 +98,18 @@ func (c *catalogue) search(dir string, depth int) {
 
 // look reads a manifest and looks at its files.
 func (c *catalogue) look(dir string) entry {
-	e := entry{Folder: dir, Status: "complete"}
+	e := entry{Folder: c.at.name(dir), Status: "complete"}
 	if digits, ok := strings.CutPrefix(path.Base(dir), "chk-"); ok {
 		if id, err := strconv.ParseInt(digits, 10, 64); err == nil {
 			e.ID = &id
 		}
 	}
-	m, err := checkpoint.Load(c.fs, dir)
+	m, err := checkpoint.Load(c.at.fs, dir)
 	if err == nil {
 		if e.ID != nil && *e.ID != m.ID && m.Kind == checkpoint.Checkpoint {
 			err = &checkpoint.DamagedError{File: path.Join(dir, checkpoint.ManifestName), Reason: fmt.Sprintf("it is that of checkpoint %d", m.ID)}
 		} else {
-			err = m.Probe(c.fs)
+			err = m.Probe(c.at.fs)
 		}
 		id := m.ID
 		e.ID, e.Kind, e.Time, e.TimeMillis, e.Bytes = &id, m.Kind.String(), instant(m.Time), m.Time, m.Bytes()
@@ -118,7 +119,7 @@ func (c *catalogue) look(dir string) entry {
 		first := causes(err)[0]
 		e.Status, e.Reason = "unreadable", first.Error()
 		if d, ok := errors.AsType[*checkpoint.DamagedError](first); ok {
-			e.Status, e.Reason = "damaged", fmt.Sprintf("%s: %s", d.File, d.Reason)
+			e.Status, e.Reason = "damaged", fmt.Sprintf("%s: %s", c.at.name(d.File), d.Reason)
 		}
 	}
 	return e

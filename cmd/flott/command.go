@@ -36,7 +36,7 @@ func commands() []command {
 	return []command{
 		runCommand(), infoCommand(), jobsCommand(), stopCommand(), cancelCommand(), checkpointCommand(),
 		savepointCommand(), checkCommand(),
-		inspectCommand(), dumpCommand(), verifyCommand(), listCommand(),
+		inspectCommand(), dumpCommand(), verifyCommand(), listCommand(), disposeCommand(),
 		{
 			name:     "version",
 			summary:  "print the version of this program",

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/flott-dev/flott/internal/rest"
+	"github.com/flott-dev/flott/checkpoint"
 )
 
 // The kinds of files that savepoints have. Ours have one, which every backend reads.
@@ -186,8 +186,8 @@ func savepointCommand() command {
 	return command{
 		name: "savepoint", args: "[JOBID [DIR]] [-d PATH] [-m HOST:PORT]", summary: "take a savepoint of a running job, or dispose of one (-d)", flink: true, optional: 2,
 		details: `The savepoint lies in a new folder under DIR, or under the configured one, and is
-yours: no job removes it. With -d the savepoint at PATH is removed: one on this
-machine without asking a job, others, or with -m, by the job at the endpoint.`,
+yours: no job removes it. With -d the savepoint at PATH is removed, as by flott
+savepoint dispose.`,
 		example: "flott savepoint 1a2b3c4d5e6f708192a3b4c5d6e7f809 savepoints\nflott savepoint -d savepoints/savepoint-1a2b3c-0123456789ab",
 		prepare: func(a *app, f *flag.FlagSet) action {
 			m, format := endpointFlag(f), formatFlag(f)
@@ -245,20 +245,37 @@ func (a *app) savepoint(address, id, dir, format string, detached bool) error {
 	return nil
 }
 
-// dispose removes a savepoint: one on this machine's disks itself, unless an endpoint is named.
+func disposeCommand() command {
+	return command{
+		name: "savepoint dispose", args: "PATH [-m HOST:PORT]", operands: 1,
+		summary: "remove a savepoint",
+		details: `PATH is the folder of a savepoint, or the file _metadata in it. Of what is no
+savepoint nothing is removed: checkpoints are their job's. With -m the job at the
+endpoint removes it, for savepoints that only its machine reaches.`,
+		example: "flott savepoint dispose savepoints/savepoint-1a2b3c-0123456789ab",
+		prepare: func(a *app, f *flag.FlagSet) action {
+			m := endpointFlag(f)
+			return func(args []string) error { return a.dispose(args[0], *m, isSet(f, "m", "jobmanager")) }
+		},
+	}
+}
+
+// dispose removes a savepoint itself, or has the job at an endpoint that is named remove it.
 func (a *app) dispose(path, address string, named bool) error {
 	if path == "" {
 		return &usageError{"savepoint", "-d needs the PATH of a savepoint"}
 	}
-	at, err := location(path)
-	fmt.Fprintf(a.out, "Disposing savepoint '%s'.\nWaiting for response...\n", path)
-	if err == nil && !named {
-		err = rest.Dispose(a.fs, at)
-	} else {
-		err = a.disposeThere(path, address)
+	remove := func() error { return a.disposeThere(path, address) }
+	if !named {
+		at, err := a.locate(path)
+		if err != nil {
+			return fmt.Errorf("dispose of the savepoint: %w", err)
+		}
+		remove = func() error { return at.explain(checkpoint.Dispose(at.fs, at.path)) }
 	}
-	if err != nil {
-		return fmt.Errorf("dispose of savepoint %s: %w", path, err)
+	fmt.Fprintf(a.out, "Disposing savepoint '%s'.\nWaiting for response...\n", path)
+	if err := remove(); err != nil {
+		return err
 	}
 	fmt.Fprintf(a.out, "Savepoint '%s' disposed.\n", path)
 	return nil
@@ -273,7 +290,10 @@ func (a *app) disposeThere(path, address string) error {
 	if err == nil {
 		_, err = c.await("/savepoint-disposal/" + trigger)
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("have the job at %s dispose of savepoint %s: %w", c.address, path, err)
+	}
+	return nil
 }
 
 func checkpointCommand() command {

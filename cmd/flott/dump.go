@@ -74,11 +74,11 @@ func (d *dump) run(args []string) error {
 	if err := d.check(o); err != nil {
 		return err
 	}
-	restored, lists, err := m.Read(d.fs, o.ID, pebble.Files{})
+	restored, lists, err := m.Read(m.at.fs, o.ID, pebble.Files{})
 	if err != nil {
-		return err
+		return m.at.explain(err)
 	}
-	err = d.all(restored, lists)
+	err = m.at.explain(d.all(restored, lists))
 	if errors.Is(err, errEnough) {
 		err = nil
 	}

@@ -1,30 +1,105 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"github.com/flott-dev/flott/checkpoint"
+	"github.com/flott-dev/flott/storage/azure"
+	"github.com/flott-dev/flott/storage/gs"
+	"github.com/flott-dev/flott/storage/hdfs"
+	"github.com/flott-dev/flott/storage/s3"
 )
 
-// location is a folder or file that the user names: a path, or a URL with the scheme file, as package vfs takes it.
-func location(arg string) (string, error) {
+// storages open the URLs that users may name. Credentials come from the surroundings, as each storage documents.
+func storages() []checkpoint.Opener {
+	return []checkpoint.Opener{s3.Opener{}, gs.Opener{}, azure.Opener{}, hdfs.Opener{}}
+}
+
+// location is a folder or file that the user names: where it lies and its path there.
+type location struct {
+	fs   checkpoint.FS
+	path string
+	url  *url.URL // nil: it lies on this machine
+}
+
+// locate finds what the user names: a path, or a URL with the scheme file or that of a storage.
+func (a *app) locate(arg string) (*location, error) {
 	if arg == "" {
-		return "", fmt.Errorf("an empty path names nothing")
+		return nil, errors.New("an empty path names nothing")
 	}
 	scheme, rest, ok := strings.Cut(arg, ":")
+	scheme = strings.ToLower(scheme)
+	opener := a.opener(scheme)
 	switch {
 	case ok && scheme == "file":
 		u, err := url.Parse(arg)
 		if err != nil {
-			return "", fmt.Errorf("read the URL: %w", err)
+			return nil, fmt.Errorf("read the URL: %w", err)
 		}
 		if u.Path == "" || u.Host != "" && u.Host != "localhost" {
-			return "", fmt.Errorf("%s names no file of this machine: write file:///folder", arg)
+			return nil, fmt.Errorf("%s names no file of this machine: write file:///folder", arg)
 		}
-		return u.Path, nil
-	case ok && strings.HasPrefix(rest, "//") && len(scheme) > 1:
-		return "", fmt.Errorf("%s: storage %q is not part of this program, which reads files: copy the snapshot's folder to this machine", arg, scheme)
+		return &location{fs: a.fs, path: u.Path}, nil
+	case !ok || len(scheme) < 2 || !strings.HasPrefix(rest, "//"):
+		return &location{fs: a.fs, path: filepath.ToSlash(arg)}, nil
+	case opener == nil:
+		return nil, fmt.Errorf("%s: storage %q is not part of this program, which reads paths and the URLs of %s: copy the snapshot's folder there", arg, scheme, a.schemes())
 	}
-	return filepath.ToSlash(arg), nil
+	u, err := url.Parse(arg)
+	if err != nil {
+		return nil, fmt.Errorf("read the URL: %w", err)
+	}
+	f, dir, err := opener.Open(context.Background(), u)
+	if err != nil {
+		return nil, err
+	}
+	return &location{fs: f, path: dir, url: u}, nil
+}
+
+// opener opens the URLs of a scheme; nil: none does.
+func (a *app) opener(scheme string) checkpoint.Opener {
+	for _, o := range a.storages {
+		if slices.Contains(o.Schemes(), scheme) {
+			return o
+		}
+	}
+	return nil
+}
+
+// schemes names those of the URLs that locate takes.
+func (a *app) schemes() string {
+	names := []string{"file"}
+	for _, o := range a.storages {
+		names = append(names, o.Schemes()...)
+	}
+	return strings.Join(names, ", ")
+}
+
+// name is what users know a folder or file of the location's file system by: all storages here name files by the paths of
+// their URLs.
+func (l *location) name(inner string) string {
+	if l.url == nil {
+		return inner
+	}
+	u := *l.url
+	u.Path, u.RawPath = inner, ""
+	return u.Redacted()
+}
+
+// explain adds to the errors of a storage what the user has named: they know paths within.
+func (l *location) explain(err error) error {
+	if err == nil || l.url == nil {
+		return err
+	}
+	all := causes(err)
+	for i := range all {
+		all[i] = fmt.Errorf("%s: %w", l.url.Redacted(), all[i])
+	}
+	return errors.Join(all...)
 }

@@ -18,6 +18,6 @@ import (
 )
 
 func main() {
-	a := &app{stdout: os.Stdout, stderr: os.Stderr, fs: vfs.OS{}, colour: wantsColour(os.Stdout, os.Getenv), build: buildText()}
+	a := &app{stdout: os.Stdout, stderr: os.Stderr, fs: vfs.OS{}, storages: storages(), colour: wantsColour(os.Stdout, os.Getenv), build: buildText()}
 	os.Exit(a.run(os.Args[1:]))
 }

@@ -17,10 +17,11 @@ func inspectCommand() command {
 	return command{
 		name: "savepoint inspect", args: "PATH [-json]", operands: 1,
 		summary: "show what a savepoint or checkpoint holds",
-		details: `PATH is the folder of a savepoint or checkpoint, or the file _metadata in it.
-It shows the job; each operator with its UID, id and parallelism; its state with
-the schemas of keys and values, the entries and their bytes; how far event time
-had come on its input channels; and where sources were.`,
+		details: `PATH is the folder of a savepoint or checkpoint, or the file _metadata in it: a
+path, or a URL of s3, gs, azblob, hdfs and their like, with credentials from the
+surroundings. It shows the job; each operator with its UID, id and parallelism;
+its state with the schemas of keys and values, the entries and their bytes; how
+far event time had come on its input channels; and where sources were.`,
 		example: "flott savepoint inspect savepoints/savepoint-1a2b3c-7\nflott savepoint inspect -json checkpoints/chk-12 | jq '.operators[].uid'",
 		prepare: func(a *app, f *flag.FlagSet) action {
 			asJSON := f.Bool("json", false, "print JSON instead of text")
@@ -34,7 +35,7 @@ func (a *app) inspect(at string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	r, damage := a.report(m)
+	r, damage := newReport(m)
 	if asJSON {
 		err = a.printJSON(r)
 	} else {
@@ -114,22 +115,22 @@ type listReport struct {
 	Bytes int64  `json:"bytes"`
 }
 
-// report gathers what a snapshot holds. What can't be read is missing in it, and is the error.
-func (a *app) report(m *checkpoint.Manifest) (*report, error) {
+// newReport gathers what a snapshot holds. What can't be read is missing in it, and is the error.
+func newReport(m *snapshot) (*report, error) {
 	r := &report{
-		Folder: m.Folder, FormatVersion: m.Version,
+		Folder: m.folder(), FormatVersion: m.Version,
 		Kind: m.Kind.String(), ID: m.ID, JobID: m.JobID, JobName: m.JobName, Time: instant(m.Time), TimeMillis: m.Time,
 		HashSeed: strconv.FormatUint(m.HashSeed, 10), Bytes: m.Bytes(), Files: len(m.Files()),
 	}
 	var damage []error
 	for i := range m.Operators {
 		o := describe(&m.Operators[i])
-		if err := a.addEngineLists(m, &o); err != nil {
+		if err := o.addEngineLists(m); err != nil {
 			damage = append(damage, err)
 		}
 		r.Operators = append(r.Operators, o)
 	}
-	return r, errors.Join(damage...)
+	return r, m.at.explain(errors.Join(damage...))
 }
 
 // describe is what the manifest says of an operator.
@@ -176,11 +177,11 @@ func ttlOf(t *statebackend.TTL) *ttlReport {
 
 // addEngineLists reads the lists that the engine writes itself: watermarks and positions. Only operators that have one are
 // read, as all their lists are read with it.
-func (a *app) addEngineLists(m *checkpoint.Manifest, r *operatorReport) error {
+func (r *operatorReport) addEngineLists(m *snapshot) error {
 	if !slices.ContainsFunc(r.Lists, func(l listReport) bool { return engineList(l.Name) && l.Items > 0 }) {
 		return nil
 	}
-	_, lists, err := m.Read(a.fs, r.ID)
+	_, lists, err := m.Read(m.at.fs, r.ID)
 	if err != nil {
 		return err
 	}

@@ -9,17 +9,30 @@ import (
 	"github.com/flott-dev/flott/serde"
 )
 
+// snapshot is a snapshot that the user names.
+type snapshot struct {
+	*checkpoint.Manifest
+	at *location
+}
+
 // load reads the manifest of the snapshot that the user names.
-func (a *app) load(arg string) (*checkpoint.Manifest, error) {
-	at, err := location(arg)
+func (a *app) load(arg string) (*snapshot, error) {
+	at, err := a.locate(arg)
 	if err != nil {
 		return nil, err
 	}
-	return checkpoint.Load(a.fs, at)
+	m, err := checkpoint.Load(at.fs, at.path)
+	if err != nil {
+		return nil, at.explain(err)
+	}
+	return &snapshot{m, at}, nil
 }
 
+// folder is what users know the snapshot's folder by.
+func (s *snapshot) folder() string { return s.at.name(s.Folder) }
+
 // operator finds the operator that the user names by UID, id or name.
-func operator(m *checkpoint.Manifest, name string) (*checkpoint.Operator, error) {
+func operator(m *snapshot, name string) (*checkpoint.Operator, error) {
 	if o := m.Operator(name); o != nil {
 		return o, nil
 	}
@@ -37,9 +50,9 @@ func operator(m *checkpoint.Manifest, name string) (*checkpoint.Operator, error)
 	case 1:
 		return found, nil
 	case 0:
-		return nil, fmt.Errorf("there is no operator %q in %s, which has these:\n%s", name, m.Folder, strings.Join(all, "\n"))
+		return nil, fmt.Errorf("there is no operator %q in %s, which has these:\n%s", name, m.folder(), strings.Join(all, "\n"))
 	}
-	return nil, fmt.Errorf("%d operators of %s are called %q: say which by its UID or id:\n%s", len(same), m.Folder, name, strings.Join(same, "\n"))
+	return nil, fmt.Errorf("%d operators of %s are called %q: say which by its UID or id:\n%s", len(same), m.folder(), name, strings.Join(same, "\n"))
 }
 
 // title names an operator in a list.

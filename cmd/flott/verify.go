@@ -23,10 +23,10 @@ func (a *app) verify(at string) error {
 	if err != nil {
 		return err
 	}
-	if err := m.Verify(a.fs); err != nil {
-		return err
+	if err := m.Verify(m.at.fs); err != nil {
+		return m.at.explain(err)
 	}
 	fmt.Fprintf(a.out, "%s: %v %d of job %s, %s, %s beside the manifest: %s\n",
-		shown(m.Folder), m.Kind, m.ID, shown(m.JobName), size(m.Bytes()), count(len(m.Files()), "file"), a.styled(green, "all as written"))
+		shown(m.folder()), m.Kind, m.ID, shown(m.JobName), size(m.Bytes()), count(len(m.Files()), "file"), a.styled(green, "all as written"))
 	return nil
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"path"
-	"strings"
 
 	"github.com/flott-dev/flott/checkpoint"
 )
@@ -259,32 +257,8 @@ func (s *Server) dispose(r *http.Request) (any, error) {
 
 func (s *Server) disposeOf(savepoint string) error {
 	f, dir, err := s.opt.Disk(savepoint)
-	if err == nil {
-		err = Dispose(f, dir)
-	}
 	if err != nil {
 		return fmt.Errorf("dispose of savepoint %s: %w", savepoint, err)
 	}
-	return nil
-}
-
-// Dispose removes the savepoint in a folder, and nothing else.
-func Dispose(f checkpoint.FS, folder string) error {
-	m, err := checkpoint.Load(f, folder)
-	if err != nil {
-		return err
-	}
-	if m.Kind != checkpoint.Savepoint {
-		return fmt.Errorf("%s holds a %v, which its job owns: only savepoints are disposed of", folder, m.Kind)
-	}
-	for _, file := range m.Files() {
-		if !strings.HasPrefix(file, m.Folder+"/") {
-			return fmt.Errorf("the savepoint names the file %s, which is not its own: nothing is removed", file)
-		}
-	}
-	storage, err := checkpoint.OpenStorage(f, path.Dir(m.Folder))
-	if err != nil {
-		return err
-	}
-	return storage.Discard(m)
+	return checkpoint.Dispose(f, dir)
 }

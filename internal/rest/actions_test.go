@@ -166,7 +166,7 @@ func TestSavepointIsDisposedOf(t *testing.T) {
 			t.Errorf("disposal: %s", got)
 		}
 		for path, want := range map[string]string{
-			"/savepoints/one": "no snapshot was completed there", "/savepoints/chk-1": "only savepoints are disposed of", "hdfs://x/y": "no storage for hdfs",
+			"/savepoints/one": "no snapshot was completed there", "/savepoints/chk-1": "it is a checkpoint of job", "hdfs://x/y": "no storage for hdfs",
 		} {
 			if got := dispose(path); !strings.Contains(got, "failure-cause") || !strings.Contains(got, want) {
 				t.Errorf("%s: %s", path, got)
