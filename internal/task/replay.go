@@ -208,6 +208,10 @@ func (r *replay) gate(gate int, frames []restored) error {
 // deal gives the first channel of an edge this subtask's share of the elements, and then all of its channels the event time
 // that the old ones had come to.
 func (r *replay) deal(gate, first int, frames []restored) error {
+	marks, err := r.timeAfter(gate, frames) // before the frames lose theirs
+	if err != nil {
+		return err
+	}
 	own := r.t.owner(gate)
 	for i, x := range frames {
 		f, err := own(i, x.frame)
@@ -218,9 +222,8 @@ func (r *replay) deal(gate, first int, frames []restored) error {
 			r.t.gate.Backlog(first, f)
 		}
 	}
-	marks, err := r.timeAfter(gate, frames)
-	if err != nil || len(marks) == 0 {
-		return err
+	if len(marks) == 0 {
+		return nil
 	}
 	for c, in := range r.t.d.Inputs {
 		if in.Gate == gate {
@@ -297,7 +300,7 @@ func (r *replay) timeAfter(gate int, frames []restored) ([]frame.Mark, error) {
 	for i := range old {
 		o := &old[i]
 		for _, x := range frames {
-			if k := &x.channel; k.gate == o.gate && k.subtask == o.subtask && k.peer == o.peer {
+			if k := &x.channel; o.gate == gate && k.subtask == o.subtask && k.peer == o.peer {
 				o.state = advance(o.state, x.frame.Marks)
 			}
 		}
