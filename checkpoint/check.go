@@ -221,7 +221,7 @@ func (p *Part) checkBases() error {
 		if b.layer < 0 || b.layer > maxLayer || b.files && p.files == nil {
 			return fmt.Errorf("table %q lies on something that is not there", p.Tables[i].Name)
 		}
-		if b.files && !layerable(p.Tables[i].Kind) {
+		if b.files && !fileable(p.Tables[i].Kind) {
 			return fmt.Errorf("table %q holds %s, which files of backends do not", p.Tables[i].Name, p.Tables[i].Kind)
 		}
 	}

@@ -16,7 +16,7 @@ func (p *partWriter) layUpon(state *State) error {
 	for i := range state.Tables {
 		switch t := &state.Tables[i]; {
 		case !t.Changes:
-		case !layerable(t.Kind):
+		case !layerable(t.Kind) && !(fileable(t.Kind) && len(state.Files) > 0):
 			return fmt.Errorf("table %q holds %s: only values, lists and maps have changes", t.Name, t.Kind)
 		case len(state.Files) > 0:
 			bases[i].files = true

@@ -308,6 +308,13 @@ func TestChangesWithoutWhatTheyLieUponAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	part, err := write(0, &State{Files: []*statebackend.FileSet{linesOf(nil)}, Tables: []statebackend.FrozenTable{changes(timers)}})
+	if err == nil {
+		_, err = DecodePart(part.Encode())
+	}
+	if err != nil {
+		t.Errorf("timers in files: %v", err)
+	}
 	other := changes(counts)
 	other.Name = "others"
 	deleted := statebackend.Row{Key: le(1), Deleted: true}

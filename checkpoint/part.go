@@ -171,3 +171,6 @@ func (p *Part) Layers() (n int, whole, changes int64) {
 
 // layerable says whether tables of a kind may lie in layers.
 func layerable(kind string) bool { return kind == "value" || kind == "list" || kind == "map" }
+
+// fileable says whether tables of a kind may lie in files of backends.
+func fileable(kind string) bool { return layerable(kind) || kind == statebackend.TimerKind }

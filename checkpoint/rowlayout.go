@@ -38,10 +38,10 @@ const (
 	rowCleared = 4 // with rowDeleted, in maps: all entries; there is no map key
 )
 
-// changesOf is the layout of the changes of a table.
+// changesOf is the layout of the changes of a table; what may lie in files only has none.
 func changesOf(t *statebackend.TableInfo) (rowLayout, error) {
 	l, err := layoutOf(t)
-	if err == nil && !layerable(t.Kind) {
+	if err == nil && !fileable(t.Kind) {
 		err = fmt.Errorf("table %q holds %s: only values, lists and maps have changes", t.Name, t.Kind)
 	}
 	l.changes = true

@@ -1,5 +1,5 @@
 // Package backendtest is the suite that every state backend must pass: what the contract in package statebackend says of
-// tables, runs, addresses, namespaces, times to live, memory, snapshots and restore, tried case by case and by random
+// tables, runs, addresses, namespaces, times to live, memory, snapshots, restore and timers (of stores that keep them), tried case by case and by random
 // operations against models. It owns no backend and knows nothing of how one works; a backend's tests call Run.
 package backendtest
 
@@ -53,6 +53,11 @@ func Run(t *testing.T, open func() statebackend.Backend) {
 		{"changes tell what is gone", changesTellWhatIsGone},
 		{"changes of unopened tables", changesOfUnopenedTables},
 		{"ranges end when they are told", rangesEndWhenTheyAreTold},
+		{"timers are an ordered set", timersAreAnOrderedSet},
+		{"timers of one time are taken in parts", timersOfOneTimeAreTakenInParts},
+		{"timers move to other key groups", timersMoveToOtherKeyGroups},
+		{"timers are refused", timersAreRefused},
+		{"timers that nobody opens are dropped", timersThatNobodyOpensAreDropped},
 	} {
 		(&tester{t, open}).Run(c.name, c.f)
 	}

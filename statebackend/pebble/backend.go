@@ -80,7 +80,8 @@ type store struct {
 	cache       *cache
 	names       map[string]keeper
 	tables      []keeper // in the order of opening
-	spaces      uint16   // of the tree that are given out
+	timers      []*timerSet
+	spaces      uint16 // of the tree that are given out
 	kept        []*keptTable
 	garbage     []uint16 // spaces that are not used any more
 	frozen      bool     // Freeze was called
@@ -201,7 +202,7 @@ func (s *store) Close() error {
 	}
 	s.views = nil
 	s.cache.close()
-	s.names, s.tables, s.kept, s.buf = nil, nil, nil, nil
+	s.names, s.tables, s.timers, s.kept, s.buf = nil, nil, nil, nil, nil
 	if err := s.tree.release(); err != nil {
 		return fmt.Errorf("operator %q: close pebble state: %w", s.Operator, err)
 	}

@@ -20,6 +20,7 @@ type frozen struct {
 	lower  *pebble.Snapshot
 	now    int64 // the moment, by which rows have expired
 	tables []statebackend.FrozenTable
+	timers []metaTable
 	open   map[*pebble.Iterator]bool
 	over   bool
 	// Of snapshots of files.
@@ -41,8 +42,8 @@ func (s *store) Freeze(how statebackend.Freezing) (statebackend.Frozen, error) {
 	}
 	s.cache.renew()
 	s.sweep()
-	if s.failed != nil {
-		return nil, s.failed
+	if err := errors.Join(s.settleTimers(), s.failed); err != nil {
+		return nil, err
 	}
 	s.tree.retain()
 	f := &frozen{tree: s.tree, view: s.cache.view(), lower: s.tree.NewSnapshot(), open: map[*pebble.Iterator]bool{}}
@@ -54,6 +55,7 @@ func (s *store) Freeze(how statebackend.Freezing) (statebackend.Frozen, error) {
 		f.tables = append(f.tables, statebackend.FrozenTable{TableInfo: infoOf(s.Key, t.spec()), Rows: t.rows(f)})
 	}
 	f.tables = append(f.tables, s.keptFrozen(f)...)
+	s.freezeTimers(f)
 	if how.Anchor {
 		f.base(s)
 	}
@@ -70,6 +72,7 @@ func (f *frozen) base(s *store) {
 	for _, k := range s.kept {
 		f.meta.tables = append(f.meta.tables, metaTable{name: k.Name, shape: k.shape, n: k.n, last: k.last})
 	}
+	f.meta.tables = append(f.meta.tables, f.timers...)
 }
 
 // infoOf describes the rows of a table.

@@ -20,8 +20,11 @@ type keptTable struct {
 	last uint64 // highest number of an entry of a map
 }
 
-// keepUnopened reads the tables of the snapshot that nobody has opened, once.
+// keepUnopened reads the tables of the snapshot that nobody has opened, once, and drops timers that nobody has opened.
 func (s *store) keepUnopened() error {
+	if !s.frozen {
+		s.dropTimers()
+	}
 	if s.frozen || s.Restored == nil {
 		s.frozen = true
 		return nil

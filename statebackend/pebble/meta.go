@@ -134,7 +134,7 @@ func decodeMeta(b []byte) (*meta, error) {
 
 func (r *metaReader) table() (t metaTable) {
 	t.name = string(r.bytes())
-	t.kind = kind(r.number(uint64(keptRows)))
+	t.kind = kind(r.number(uint64(timerRows)))
 	flags := r.number(3)
 	t.namespaced, t.dated = flags&1 != 0, flags&2 != 0
 	t.key, t.namespace = int(r.number(1<<16)), int(r.number(1<<16))

@@ -28,6 +28,7 @@ const (
 	lists
 	maps
 	keptRows // rows of a table that the program does not open, as appendRow gives them
+	timerRows
 )
 
 // spacesOf is how many parts of the tree a table has.
@@ -89,9 +90,15 @@ func (sh *shape) parse(key []byte, r *statebackend.Row) error {
 		return errRow
 	}
 	r.Group = int(binary.BigEndian.Uint16(key[spaceBytes:]))
-	var rest []byte
+	rest := key[headBytes:]
+	if sh.kind == timerRows {
+		if len(rest) < timeBytes {
+			return errRow
+		}
+		rest = rest[timeBytes:]
+	}
 	var err error
-	if r.Key, rest, err = cut(sh.key, key[headBytes:]); err == nil && sh.namespaced {
+	if r.Key, rest, err = cut(sh.key, rest); err == nil && sh.namespaced {
 		r.Namespace, _, err = cut(sh.namespace, rest)
 	}
 	return err
@@ -149,6 +156,8 @@ func (g *reading) row(key, value []byte, r *statebackend.Row, yield func(*stateb
 	switch g.kind {
 	case lists:
 		return g.elements(value, r, yield)
+	case timerRows:
+		r.MapKey = binary.LittleEndian.AppendUint64(r.MapKey[:0], uint64(timeOf(key)))
 	case maps:
 		if len(value) < tailBytes {
 			return false, errRow
@@ -253,6 +262,8 @@ func (k kind) String() string {
 		return "map"
 	case keptRows:
 		return "kept"
+	case timerRows:
+		return "timers"
 	}
 	return fmt.Sprint("kind ", uint8(k))
 }

@@ -28,6 +28,7 @@ type view struct {
 	over     bool
 	sorted   bool
 	err      error
+	later    []func() // add rows; the reader's
 	tracing  bool     // keys that are written to the tree are noted
 	written  []string // them
 }
@@ -188,6 +189,10 @@ func (v *view) finish() {
 // collect copies what was not copied yet and sorts the rows. The reader calls it.
 func (v *view) collect() error {
 	v.finish()
+	for _, add := range v.later {
+		add()
+	}
+	v.later = nil
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.err == nil && !v.sorted {
