@@ -67,8 +67,13 @@ func (k *Keys) openTimers(rt *operator.Runtime, sides *operator.Sides, processin
 	}
 	k.services = services{
 		Services: *operator.NewServices(rt, sides), keyer: &k.keyer, run: state.CurrentRun{Index: state.None},
-		timers: timers.New(timers.Options{Callbacks: rt.Timers, OnProcessingTime: processing, Inline: k.inline(namespace)}),
 	}
+	o := timers.Options{Callbacks: rt.Timers, OnProcessingTime: processing, Inline: k.inline(namespace), Operator: rt.Name}
+	o.Store, _ = k.store.(statebackend.TimerStore)
+	if rt.Memory != nil {
+		o.Memory = rt.Memory
+	}
+	k.services.timers = timers.New(o)
 	k.types = timers.Types{Key: k.key.Key, Namespace: namespace, Seed: rt.Seed}
 	return k.services.timers.Restore(rt.Restored, k.types)
 }

@@ -25,7 +25,9 @@ func (s *services) Register(d process.Domain, at int64) {
 	if s.run.Index < 0 {
 		panic("register a timer: no key is at hand")
 	}
-	s.timers.Register(d, s.keyer.canon.Bytes(s.run.Index), s.keyer.hashes[s.run.Index], nil, at)
+	if err := s.timers.Register(d, s.keyer.canon.Bytes(s.run.Index), s.keyer.hashes[s.run.Index], nil, at); err != nil {
+		s.run.Fail(err)
+	}
 }
 
 // Delete implements process.Services.
@@ -33,7 +35,9 @@ func (s *services) Delete(d process.Domain, at int64) {
 	if s.run.Index < 0 {
 		panic("delete a timer: no key is at hand")
 	}
-	s.timers.Delete(d, s.keyer.canon.Bytes(s.run.Index), s.keyer.hashes[s.run.Index], nil, at)
+	if err := s.timers.Delete(d, s.keyer.canon.Bytes(s.run.Index), s.keyer.hashes[s.run.Index], nil, at); err != nil {
+		s.run.Fail(err)
+	}
 }
 
 // atKey opens a run of the one key that a timer belongs to.

@@ -27,13 +27,17 @@ func (k *Keys) OpenSpaced(rt *operator.Runtime, sides *operator.Sides, namespace
 // Register sets a timer of the key at hand in a namespace, which is copied.
 func (k *Keys) Register(d process.Domain, namespace []byte, at int64) {
 	i := k.services.run.Index
-	k.services.timers.Register(d, k.canon.Bytes(i), k.hashes[i], namespace, at)
+	if err := k.services.timers.Register(d, k.canon.Bytes(i), k.hashes[i], namespace, at); err != nil {
+		k.services.run.Fail(err)
+	}
 }
 
 // Delete takes a timer of the key at hand back.
 func (k *Keys) Delete(d process.Domain, namespace []byte, at int64) {
 	i := k.services.run.Index
-	k.services.timers.Delete(d, k.canon.Bytes(i), k.hashes[i], namespace, at)
+	if err := k.services.timers.Delete(d, k.canon.Bytes(i), k.hashes[i], namespace, at); err != nil {
+		k.services.run.Fail(err)
+	}
 }
 
 // Timers is the number of timers, over all keys and namespaces.

@@ -16,6 +16,7 @@ type arena struct {
 	fill   [arenaClasses]struct{ chunk, off int }
 	holes  []int // chunks of large blocks that were freed
 	held   int64
+	used   int64 // by blocks that are not free
 }
 
 // A block's name: chunk number in the upper half, offset in the lower.
@@ -32,8 +33,10 @@ func classOf(n int) int {
 func (a *arena) take(n int) uint64 {
 	c := classOf(n)
 	if c >= arenaClasses {
+		a.used += int64(n)
 		return a.takeLarge(n)
 	}
+	a.used += smallest << c
 	if name := a.free[c]; name != 0 {
 		a.free[c] = binary.LittleEndian.Uint64(a.block(name-1, 8))
 		return name - 1
@@ -66,10 +69,12 @@ func (a *arena) give(name uint64, n int) {
 	c := classOf(n)
 	if c >= arenaClasses {
 		a.held -= int64(n)
+		a.used -= int64(n)
 		a.chunks[name>>32] = nil
 		a.holes = append(a.holes, int(name>>32))
 		return
 	}
+	a.used -= smallest << c
 	binary.LittleEndian.PutUint64(a.block(name, 8), a.free[c])
 	a.free[c] = name + 1
 }

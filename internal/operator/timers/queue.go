@@ -11,6 +11,8 @@ type queue struct {
 	index   index
 	wheel   wheel
 	overdue overdue // timers before the wheel's base
+	horizon horizon
+	ledger  ledger
 	live    int
 	dead    int // refs of deleted timers
 	slack   int // dead refs beyond the number of timers that are left alone
@@ -52,16 +54,20 @@ func (q *queue) register(key []byte, hash uint64, namespace []byte, at int64) bo
 func (q *queue) remove(key []byte, hash uint64, namespace []byte, at int64) bool {
 	tag := tagOf(hash, namespace, at)
 	id, r, ok := q.find(tag, key, hash, namespace, at)
-	if !ok {
-		return false
+	if ok {
+		q.discard(id, r)
 	}
+	return ok
+}
+
+// discard takes a timer out that does not fire.
+func (q *queue) discard(id uint32, r *record) {
 	q.unset(id, r)
 	q.release(id, r)
 	q.dead++
 	if q.dead > q.live+q.slack {
 		q.sweep()
 	}
-	return true
 }
 
 // find looks a timer up.
@@ -110,7 +116,7 @@ func (q *queue) release(id uint32, r *record) {
 	q.slab.give(id, r)
 }
 
-// bound is a time that no timer is before: the earliest timer's, or a deleted one's. ok is false if there is none.
+// bound is a time that no timer in memory is before: the earliest timer's, or a deleted one's. ok is false if there is none.
 func (q *queue) bound() (at int64, ok bool) {
 	if len(q.overdue) != 0 {
 		return q.overdue[0].at, true
@@ -134,6 +140,12 @@ func (q *queue) drain(upTo int64, f Fire) error {
 		if err := q.fireOverdue(f); err != nil {
 			return err
 		}
+		if q.waits(upTo) {
+			if err := q.refill(); err != nil {
+				return err
+			}
+			continue
+		}
 		l, s, ok := q.wheel.first()
 		if !ok || q.wheel.levels[l].slots[s].min > upTo {
 			return nil
@@ -149,9 +161,9 @@ func (q *queue) drain(upTo int64, f Fire) error {
 	}
 }
 
-// fireOverdue fires the timers before the wheel's base: they were due when they were registered.
+// fireOverdue fires the timers before the wheel's base, up to the horizon: they were due when they were registered.
 func (q *queue) fireOverdue(f Fire) error {
-	for len(q.overdue) != 0 {
+	for len(q.overdue) != 0 && !(q.horizon.far && q.overdue[0].at > q.horizon.at) {
 		if err := q.fireOne(q.overdue.pop(), f); err != nil {
 			return err
 		}

@@ -1,8 +1,8 @@
 // Package timers keeps the timers of a keyed operator: two sets (event time, processing time) of key, namespace and
 // time, fired in time order. It owns the timers' memory, which holds no pointers, and one processing-time callback of
 // the subtask; it knows nothing of user code, state or watermark marks. Keyed drivers call it on the subtask's goroutine:
-// they register and delete timers while they handle elements, advance the watermark when a mark comes, and write the
-// timers into snapshots by Range.
+// they register and delete timers while they handle elements, advance the watermark when a mark comes, and add the timers to
+// snapshots by Freeze.
 //
 // Timers are a set: one per domain, key, namespace and time, however often it is registered. A timer that fires is taken
 // out before the call; what the call registers and is due already fires in the same pass. So 100,000 overdue timers
@@ -17,12 +17,16 @@
 // generation) in chunks; a deleted timer leaves its entry behind, which is swept a chunk at a time once there are more
 // dead entries than timers (session windows move a timer with every element). Registering, deleting and firing allocate
 // nothing once the memory has grown to the number of timers; memory is kept, not given back.
+//
+// A state backend that keeps timers (statebackend.TimerStore) has those for which memory has no room: all timers before a
+// horizon are in memory, the later ones in the store (horizon.go).
 package timers
 
 import (
 	"github.com/flott-dev/flott/internal/frame"
 	"github.com/flott-dev/flott/internal/operator"
 	"github.com/flott-dev/flott/process"
+	"github.com/flott-dev/flott/statebackend"
 )
 
 // Fire is called for a timer. key and namespace are valid during the call; the call may register and delete timers, but
@@ -39,6 +43,11 @@ type Options struct {
 	// Inline is the number of bytes that a record keeps in place for key and namespace together, from 8 to 32: their
 	// length if it is fixed. Longer ones go to an arena. 0 means 24: a key of 8 bytes and a window.
 	Inline int
+	// Store keeps the timers that memory has no room for; nil: all are in memory.
+	Store statebackend.TimerStore
+	// Memory is what the timers in memory draw on; nil: without limit. Operator is named in errors.
+	Memory   statebackend.Budget
+	Operator string
 }
 
 // Service holds the timers of one operator in one subtask. It belongs to the subtask's goroutine.
@@ -49,6 +58,7 @@ type Service struct {
 	callbacks *operator.Callbacks
 	process   Fire
 	run       func(at int64) error // runProcessing, bound once: a method value would be allocated at each use
+	store     statebackend.TimerStore
 	next      *operator.Callback
 	nextAt    int64
 	draining  bool // the pass at hand schedules the next callback at its end
@@ -56,7 +66,7 @@ type Service struct {
 
 // New returns a service without timers, at frame.MinWatermark.
 func New(o Options) *Service {
-	s := &Service{watermark: frame.MinWatermark, callbacks: o.Callbacks, process: o.OnProcessingTime}
+	s := &Service{watermark: frame.MinWatermark, callbacks: o.Callbacks, process: o.OnProcessingTime, store: o.Store}
 	s.run = s.runProcessing
 	inline := o.Inline
 	if inline == 0 {
@@ -64,26 +74,40 @@ func New(o Options) *Service {
 	}
 	for i := range s.queues {
 		s.queues[i].init(min(max(inline, 8), 32))
+		s.queues[i].ledger = ledger{memory: o.Memory, operator: o.Operator}
 	}
 	return s
 }
 
-// Register sets a timer and reports whether it is new. hash is the key's hash; key and namespace are copied. A timer
-// that is due already fires with the next AdvanceWatermark, also to the present watermark, or the next run of the
-// subtask's callbacks.
-func (s *Service) Register(d process.Domain, key []byte, hash uint64, namespace []byte, at int64) bool {
-	if !s.queues[d].register(key, hash, namespace, at) {
-		return false
+// Register sets a timer, if there is none like it. hash is the key's hash; key and namespace are copied. A timer that is due
+// already fires with the next AdvanceWatermark, also to the present watermark, or the next run of the subtask's callbacks.
+// The error is one of memory or of the store behind: the task can't go on.
+func (s *Service) Register(d process.Domain, key []byte, hash uint64, namespace []byte, at int64) (err error) {
+	q := &s.queues[d]
+	if q.horizon.beyond(at) {
+		err = q.registerFar(key, hash, namespace, at)
+	} else {
+		q.register(key, hash, namespace, at)
+	}
+	if q.size() != q.ledger.seen && err == nil {
+		err = q.account()
+	}
+	if q.full() && err == nil {
+		err = q.shed()
 	}
 	if d == process.ProcessingTime && !s.draining {
 		s.schedule(at)
 	}
-	return true
+	return err
 }
 
-// Delete takes a timer back and reports whether there was one.
-func (s *Service) Delete(d process.Domain, key []byte, hash uint64, namespace []byte, at int64) bool {
-	return s.queues[d].remove(key, hash, namespace, at)
+// Delete takes a timer back, if there is one. The error is one of the store behind: the task can't go on.
+func (s *Service) Delete(d process.Domain, key []byte, hash uint64, namespace []byte, at int64) error {
+	q := &s.queues[d]
+	if !q.remove(key, hash, namespace, at) && q.horizon.beyond(at) {
+		return q.removeFar(key, hash, namespace, at)
+	}
+	return nil
 }
 
 // Watermark is the operator's event time: what AdvanceWatermark set, during its calls already.
@@ -96,18 +120,22 @@ func (s *Service) AdvanceWatermark(t int64, fire Fire) error {
 	return s.queues[process.EventTime].fire(s.watermark, fire)
 }
 
-// Count is the number of timers, over all keys.
-func (s *Service) Count(d process.Domain) int { return s.queues[d].live }
+// Count is the number of timers, over all keys. It looks at every timer of the store behind, if there is one; if that fails,
+// which the next call tells, it is too low.
+func (s *Service) Count(d process.Domain) int {
+	n := s.queues[d].live
+	_ = s.eachFar(d, func([]byte, uint64, []byte, int64) error { n++; return nil })
+	return n
+}
 
-// CountIn is the number of timers with this namespace, over all keys. It looks at every timer.
+// CountIn is the number of timers with this namespace, over all keys. It looks at every timer; see Count.
 func (s *Service) CountIn(d process.Domain, namespace []byte) int {
 	n := 0
-	q := &s.queues[d]
-	q.slab.each(func(r *record) bool {
-		if _, ns := q.payload(r); string(ns) == string(namespace) {
+	_ = s.ForEach(d, func(_ []byte, _ uint64, ns []byte, _ int64) error {
+		if string(ns) == string(namespace) {
 			n++
 		}
-		return true
+		return nil
 	})
 	return n
 }
@@ -121,50 +149,14 @@ func (s *Service) ForEach(d process.Domain, f Fire) error {
 		err = f(key, r.hash, ns, r.at)
 		return err == nil
 	})
-	return err
-}
-
-// Range calls f for every timer, key group by key group in rising order, until it returns an error. groupOf gives the
-// key group (0 .. groups-1) of a key's hash. f may not register or delete timers.
-func (s *Service) Range(d process.Domain, groups int, groupOf func(hash uint64) int, f func(group int, t Timer) error) error {
-	q := &s.queues[d]
-	starts := make([]int, groups+1)
-	q.slab.each(func(r *record) bool {
-		starts[groupOf(r.hash)+1]++
-		return true
-	})
-	for g := range groups {
-		starts[g+1] += starts[g]
+	if err != nil {
+		return err
 	}
-	sorted := make([]*record, q.live)
-	next := append([]int(nil), starts...)
-	q.slab.each(func(r *record) bool {
-		g := groupOf(r.hash)
-		sorted[next[g]] = r
-		next[g]++
-		return true
-	})
-	for g := range groups {
-		for _, r := range sorted[starts[g]:starts[g+1]] {
-			key, ns := q.payload(r)
-			if err := f(g, Timer{Key: key, Hash: r.hash, Namespace: ns, At: r.at}); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return s.eachFar(d, f)
 }
 
-// Timer is a timer as Range shows it; the slices are valid during the call.
-type Timer struct {
-	Key       []byte
-	Hash      uint64
-	Namespace []byte
-	At        int64
-}
-
-// NextProcessing is the time of the callback that the service has in the subtask's queue: that of its earliest
-// processing-time timer, or of one that was deleted since. ok is false if there is none.
+// NextProcessing is the time of the callback that the service has in the subtask's queue, which no processing-time timer is
+// before: that of the earliest, of one that was deleted since, or of the horizon. ok is false if there is none.
 func (s *Service) NextProcessing() (at int64, ok bool) { return s.nextAt, s.next != nil }
 
 // MemoryBytes is the memory that the timers hold, used or not.
@@ -172,8 +164,11 @@ func (s *Service) MemoryBytes() int64 {
 	return s.queues[0].memory() + s.queues[1].memory()
 }
 
-// Close takes the service's callback back: no timer fires any more.
+// Close takes the service's callback back and gives its memory back: no timer fires any more.
 func (s *Service) Close() {
+	for i := range s.queues {
+		s.queues[i].ledger.settle()
+	}
 	if s.next != nil {
 		s.callbacks.Cancel(s.next)
 		s.next = nil
@@ -196,7 +191,7 @@ func (s *Service) runProcessing(at int64) error {
 	q := &s.queues[process.ProcessingTime]
 	err := q.fire(at, s.process)
 	s.draining = false
-	if next, ok := q.bound(); ok && err == nil {
+	if next, ok := q.earliest(); ok && err == nil {
 		s.schedule(next)
 	}
 	return err

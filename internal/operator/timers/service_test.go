@@ -59,7 +59,8 @@ func TestTimersAreCountedByNamespace(t *testing.T) {
 func TestKeyAndNamespaceDoNotRunTogether(t *testing.T) {
 	s := New(Options{Callbacks: &operator.Callbacks{}})
 	s.Register(process.EventTime, []byte("ab"), 1, []byte("c"), 7)
-	if !s.Register(process.EventTime, []byte("a"), 1, []byte("bc"), 7) {
+	s.Register(process.EventTime, []byte("a"), 1, []byte("bc"), 7)
+	if s.Count(process.EventTime) != 2 {
 		t.Fatal(`key "a" in namespace "bc" is taken for key "ab" in "c"`)
 	}
 }
@@ -240,40 +241,15 @@ func TestServiceKeepsOneCallbackForItsEarliestTimer(t *testing.T) {
 	}
 }
 
-func TestRangeShowsTimersByKeyGroup(t *testing.T) {
-	s := New(Options{Callbacks: &operator.Callbacks{}})
-	for i := range uint64(1000) {
-		s.Register(process.EventTime, binary.LittleEndian.AppendUint64(nil, i), fold(i, mixA), []byte("ns"), int64(i))
-	}
-	groupOf := func(h uint64) int { return int(h % 10) }
-	last, n := 0, 0
-	err := s.Range(process.EventTime, 10, groupOf, func(group int, x Timer) error {
-		i := binary.LittleEndian.Uint64(x.Key)
-		if group < last || group != groupOf(x.Hash) || x.Hash != fold(i, mixA) || x.At != int64(i) || string(x.Namespace) != "ns" {
-			t.Fatalf("group %d after %d: %+v", group, last, x)
-		}
-		last = group
-		n++
-		return nil
-	})
-	if err != nil || n != 1000 {
-		t.Fatalf("%d timers shown (%v), want 1000", n, err)
-	}
-}
-
-func TestRangeAndForEachEndWithTheFirstError(t *testing.T) {
+func TestForEachEndsWithTheFirstError(t *testing.T) {
 	s := New(Options{Callbacks: &operator.Callbacks{}})
 	for i := range uint64(10) {
 		s.Register(process.EventTime, binary.LittleEndian.AppendUint64(nil, i), i, nil, int64(i))
 	}
 	stop, calls := errors.New("stop"), 0
-	err := s.Range(process.EventTime, 1, func(uint64) int { return 0 }, func(int, Timer) error { calls++; return stop })
+	err := s.ForEach(process.EventTime, func([]byte, uint64, []byte, int64) error { calls++; return stop })
 	if !errors.Is(err, stop) || calls != 1 {
-		t.Errorf("Range: %v after %d calls", err, calls)
-	}
-	err = s.ForEach(process.EventTime, func([]byte, uint64, []byte, int64) error { calls++; return stop })
-	if !errors.Is(err, stop) || calls != 2 {
-		t.Errorf("ForEach: %v after %d calls", err, calls-1)
+		t.Errorf("%v after %d calls", err, calls)
 	}
 }
 

@@ -12,9 +12,6 @@ import (
 	"github.com/flott-dev/flott/statebackend"
 )
 
-// Kind is the kind of the tables of timers in snapshots (statebackend.TableInfo.Kind).
-const Kind = "timers"
-
 // tables are their names, by domain.
 func tables() [2]string {
 	return [2]string{process.EventTime: "timers/event", process.ProcessingTime: "timers/processing"}
@@ -34,18 +31,19 @@ func (t *Types) info(name string) (statebackend.TableInfo, error) {
 	if err != nil {
 		return statebackend.TableInfo{}, err
 	}
-	info := statebackend.TableInfo{Name: name, Kind: Kind, Key: t.Key.Schema(), MapKey: at.Schema()}
+	info := statebackend.TableInfo{Name: name, Kind: statebackend.TimerKind, Key: t.Key.Schema(), MapKey: at.Schema()}
 	if t.Namespace != nil {
 		info.Namespace = t.Namespace.Schema()
 	}
 	return info, nil
 }
 
-// Freeze adds a copy of all timers to a snapshot: a table for each domain that has some.
+// Freeze adds a copy of all timers to a snapshot: a table for each domain that has some. Those of timers that a store keeps are
+// in its own snapshot, with the timers in memory.
 func (s *Service) Freeze(o *operator.Snapshot, t Types) error {
 	for d, name := range tables() {
 		q := &s.queues[d]
-		if q.live == 0 {
+		if q.live == 0 || q.horizon.set != nil {
 			continue
 		}
 		info, err := t.info(name)
@@ -82,6 +80,25 @@ func (q *queue) freeze(namespaces bool) *frozen {
 		return true
 	})
 	return f
+}
+
+// ahead gives a copy of the timers in memory, nil if there are none, for the snapshot of the store behind.
+func (q *queue) ahead(namespaces bool) iter.Seq[*statebackend.Timer] {
+	if q.live == 0 {
+		return nil
+	}
+	f := q.freeze(namespaces)
+	return func(yield func(*statebackend.Timer) bool) {
+		var t statebackend.Timer
+		for i := range f.heads {
+			h := &f.heads[i]
+			b := f.bytes[h.from:]
+			t.At, t.Hash, t.Key, t.Namespace = h.at, h.hash, b[:h.klen:h.klen], b[h.klen:h.klen+h.nlen:h.klen+h.nlen]
+			if !yield(&t) {
+				return
+			}
+		}
+	}
 }
 
 // rows gives the timers key group by key group.
@@ -121,9 +138,16 @@ func (f *frozen) rows(groups int) iter.Seq2[*statebackend.Row, error] {
 	}
 }
 
-// Restore sets the timers that a snapshot has. It is called before any other, on a service that has none.
+// Restore sets the timers that a snapshot has. It is called before any other, on a service that has none. If the service has a
+// store, the store sets them.
 func (s *Service) Restore(r *operator.Restored, t Types) error {
 	for d, name := range tables() {
+		if s.store != nil {
+			if err := s.open(process.Domain(d), name, t); err != nil {
+				return err
+			}
+			continue
+		}
 		want, err := t.info(name)
 		if err == nil {
 			err = s.restore(process.Domain(d), r, &want, t)
@@ -133,6 +157,25 @@ func (s *Service) Restore(r *operator.Restored, t Types) error {
 		}
 	}
 	return nil
+}
+
+// open opens the timers of a domain in the store and brings the first of them in.
+func (s *Service) open(d process.Domain, name string, t Types) error {
+	q, namespaces := &s.queues[d], t.Namespace != nil
+	set, err := s.store.Timers(statebackend.TimerSpec{
+		Name: name, Namespace: t.Namespace, Ahead: func() iter.Seq[*statebackend.Timer] { return q.ahead(namespaces) },
+	})
+	if err != nil {
+		return err
+	}
+	q.behind(set)
+	if err := q.refill(); err != nil {
+		return err
+	}
+	if at, ok := q.earliest(); ok && d == process.ProcessingTime {
+		s.schedule(at)
+	}
+	return q.account()
 }
 
 func (s *Service) restore(d process.Domain, r *operator.Restored, want *statebackend.TableInfo, t Types) error {
@@ -150,7 +193,9 @@ func (s *Service) restore(d process.Domain, r *operator.Restored, want *statebac
 			return fmt.Errorf("a key of %d bytes: %s takes %d", len(row.Key), t.Key.Name, t.Key.Width)
 		}
 		at := int64(binary.LittleEndian.Uint64(row.MapKey))
-		s.Register(d, row.Key, t.Key.HashOne(row.Key, t.Seed), row.Namespace, at)
+		if err := s.Register(d, row.Key, t.Key.HashOne(row.Key, t.Seed), row.Namespace, at); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -53,6 +53,9 @@ type wheel struct {
 // ordered maps times to unsigned numbers in the same order.
 func ordered(at int64) uint64 { return uint64(at) ^ 1<<63 }
 
+// unordered is the way back.
+func unordered(u uint64) int64 { return int64(u ^ 1<<63) }
+
 // place is the level and slot of a time >= base.
 func (w *wheel) place(at int64) (l, s int) {
 	u := ordered(at)
