@@ -22,6 +22,7 @@ type parts struct {
 	from *coverage // nil: the job was not restored
 
 	formatter func(w io.Writer) (format, error) // nil: files of records
+	slow      bool                              // a policy or a format is to be asked whether a file is to be closed
 	nextLook  int64                             // ms; 0: no look at the clock was taken
 
 	open     map[string]*part  // by bucket
@@ -62,7 +63,7 @@ func (p *parts) at(bucket string, now int64) (*part, error) {
 	if f == nil || f.bucket != bucket {
 		f = p.open[bucket]
 	}
-	if f != nil && p.over(f, AtElement, now) {
+	if f != nil && !p.young(f, now) && p.over(f, AtElement, now) {
 		if err := p.close(f); err != nil {
 			return nil, p.fail(err)
 		}

@@ -45,11 +45,13 @@ func (p *parts) over(f *part, when Moment, now int64) bool {
 			When: when, Now: now, Bucket: f.bucket, Elements: f.elements, Size: f.weight(), Created: f.created, Changed: f.changed,
 		})
 	}
-	return p.full(f) || p.old(f, now)
+	return p.maxSize > 0 && f.weight() > p.maxSize || p.old(f, now)
 }
 
-// full tells whether a file is larger than it should be.
-func (p *parts) full(f *part) bool { return p.maxSize > 0 && f.weight() > p.maxSize }
+// young is over, told quickly where the answer is no for most elements: of files of records, without a policy.
+func (p *parts) young(f *part, now int64) bool {
+	return !p.slow && f.size+int64(len(f.buf)) <= p.maxSize && !p.old(f, now)
+}
 
 // old tells whether a file was begun or written to too long ago.
 func (p *parts) old(f *part, now int64) bool {

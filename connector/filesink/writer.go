@@ -20,6 +20,7 @@ func (s *Sink[T]) open(ctx connector.WriterContext, states []connector.WriterSta
 	}
 	p := s.newParts(ctx)
 	p.formatter = s.formatter()
+	p.slow = s.policy != nil || s.bulk != nil
 	if p.refill, err = s.refiller(); err != nil {
 		return nil, s.mistake("%w", err)
 	}
@@ -168,9 +169,14 @@ func (w *runWriter[T]) WriteRun(xs []T, times []int64) error {
 	}
 	now := w.now()
 	for i := range xs {
-		bucket, err := w.bucket(xs, times, i, now)
-		if err != nil {
-			return err
+		var bucket string
+		if w.bucketing == byElement {
+			bucket = w.by(&xs[i])
+		} else {
+			var err error
+			if bucket, err = w.bucket(xs, times, i, now); err != nil {
+				return err
+			}
 		}
 		if err := w.add(bucket, xs[i], now); err != nil {
 			return err
