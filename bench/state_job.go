@@ -283,7 +283,7 @@ type seenCheckpoint struct {
 
 // read looks into the job's history, which does not reach far back, not too often.
 func (b *checkpointBook) read(j *stream.Job) {
-	if time.Since(b.last) < 20*time.Millisecond {
+	if time.Since(b.last) < 50*time.Millisecond {
 		return
 	}
 	b.last = time.Now()

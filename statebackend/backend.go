@@ -34,6 +34,10 @@ type Options struct {
 	Operator string
 	// Now is the task's processing time in ms; TTL is measured by it. Nil is allowed while no table has a TTL.
 	Now func() int64
+	// Yield lets other goroutines have the processor if it is time to. Whoever reads the rows of a snapshot calls it between
+	// them; a store that works for long before it has a first row calls it as well, every 100 us or so. Any goroutine may. Nil:
+	// nobody waits.
+	Yield func()
 	// Restored is what the tables begin with: a table that is opened gets the rows of its name. Nil: all begin empty. The
 	// store reads it on the subtask's goroutine, a table when it is opened and those that were not opened at the first
 	// Freeze; it must be readable until then.

@@ -222,6 +222,9 @@ func (b *builder) runtime(sub *Subtask, st *plan.Subtask, n *plan.ChainNode, sco
 	rt.OpenState = func(o statebackend.Options) (statebackend.Store, error) {
 		o.MaxParallelism, o.FirstGroup, o.LastGroup = n.MaxParallelism, groups.First, groups.Last
 		o.Memory = b.opt.Memory
+		if sub.scribe != nil {
+			o.Yield = sub.scribe.courtesy.yield
+		}
 		if rt.Restored != nil {
 			o.Restored = rt.Restored.Store
 		}

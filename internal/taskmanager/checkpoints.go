@@ -54,7 +54,7 @@ func (b *builder) checkpoints(sub *Subtask) *task.Checkpoints {
 		return nil
 	}
 	ref := control.TaskRef{TaskID: control.TaskID{Vertex: sub.Vertex.Index, Subtask: sub.Index}, Attempt: b.attempt.Number}
-	s := &scribe{c: c, sub: sub, ref: ref, job: b.job.Name, ctx: b.ctx, clock: b.opt.Clock}
+	s := &scribe{c: c, sub: sub, ref: ref, job: b.job.Name, ctx: b.ctx, clock: b.opt.Clock, courtesy: courtesy{clock: b.opt.Clock}}
 	sub.scribe = s
 	return &task.Checkpoints{
 		Mode: c.Mode, Final: c.Final, Freezing: s.freezing,
@@ -83,7 +83,8 @@ type scribe struct {
 	ctx   context.Context
 	clock clock.Clock
 
-	layers layers
+	layers   layers
+	courtesy courtesy
 }
 
 // write writes a part and acknowledges it, or declines the checkpoint.
@@ -167,6 +168,9 @@ func (s *scribe) part(w *checkpoint.Writer, i int, groups keygroup.Range, state 
 	st, err := stateOf(state)
 	if err != nil {
 		return nil, err
+	}
+	for t := range st.Tables {
+		st.Tables[t].Rows = s.courtesy.rows(st.Tables[t].Rows)
 	}
 	if on != nil {
 		st.Earlier, st.EarlierFolder = on.parts[i], on.folder

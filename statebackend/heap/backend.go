@@ -101,7 +101,7 @@ func (s *store) rest() {
 	}
 	for _, t := range s.tables {
 		for _, p := range t.pages() {
-			p.spare = nil
+			p.forgetSpare()
 		}
 	}
 }

@@ -12,6 +12,9 @@ type guard struct {
 
 	spare      []unsafe.Pointer // chunks for copies, of an earlier snapshot
 	spareBytes uintptr          // of each
+	spareKept  []unsafe.Pointer // kept tables, of the same
+
+	spareOrders [][]uint16 // memory for orders, of the same
 }
 
 // guarded says whether touching may have something to do.
@@ -29,9 +32,15 @@ func (g *guard) preserve(page, pos int, mem unsafe.Pointer, l *ledger) (unsafe.P
 	return g.each(mem, func(sh *shadow, mem unsafe.Pointer) (unsafe.Pointer, error) { return sh.keep(page, pos, mem, l) })
 }
 
-// preserved says whether the only open snapshot has a copy of an entry: then there is nothing to do.
+// preserved says whether the only open snapshot has a copy of an entry or needs none: then there is nothing to do.
 func (g *guard) preserved(page, pos int) bool {
-	return len(g.shadows) == 1 && g.shadows[0].has(page, pos)
+	return len(g.shadows) == 1 && g.shadows[0].isSettled(page, pos)
+}
+
+// passed says whether the only open snapshot has been read beyond the key group of an entry, whose key has that hash: the value
+// of the entry may be changed, but it must stay where it is.
+func (g *guard) passed(page, pos int, hash uint64) bool {
+	return len(g.shadows) == 1 && g.shadows[0].isPassed(page, pos, hash)
 }
 
 // preserveAll does so for all entries of a page.
@@ -108,8 +117,30 @@ func (g *guard) recycle(sh *shadow) {
 		}
 		g.spare = append(g.spare, c)
 	}
-	sh.copies, sh.kept = nil, nil
+	for _, k := range sh.kept {
+		if k != nil {
+			g.spareKept = append(g.spareKept, k)
+		}
+	}
+	g.spareOrders = append(g.spareOrders, sh.orders...)
+	sh.copies, sh.kept, sh.orders = nil, nil, nil
 }
+
+// keptTable gives a kept table of zeros, whose memory is reserved.
+func (g *guard) keptTable(bytes uintptr) unsafe.Pointer {
+	n := len(g.spareKept)
+	if n == 0 {
+		return memory(bytes)
+	}
+	k := g.spareKept[n-1]
+	g.spareKept[n-1] = nil
+	g.spareKept = g.spareKept[:n-1]
+	clearBytes(k, bytes)
+	return k
+}
+
+// forgetSpare drops what was kept of snapshots for the next one.
+func (g *guard) forgetSpare() { g.spare, g.spareKept, g.spareOrders = nil, nil, nil }
 
 // copyChunk gives reserved memory for copies, which is not zero.
 func (g *guard) copyChunk(bytes uintptr) unsafe.Pointer {

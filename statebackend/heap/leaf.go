@@ -20,9 +20,10 @@ type leaf struct {
 	hasher serde.Hasher
 	zero   unsafe.Pointer // an entry that is in no page; nil: there is none
 
-	first, last, max int // key groups
-	zeroGroup        int // of zero
-	orders           [][]uint16
+	first, last, max int              // key groups
+	zeroGroup        int              // of zero
+	orders           [][]uint16       // by page, in slabs
+	slabs            [][]uint16       // that were taken from the shadow, or made; the last one is being filled
 	at               []uint32         // where the next group of a page begins in its order
 	heads            []int32          // by group: the first page whose next group it is, plus one
 	next             []int32          // by page: the next one of the same group, plus one
@@ -78,6 +79,7 @@ func (l *leaf) each(begin func(group int) bool, f func(e unsafe.Pointer, r *stat
 	}
 	var r statebackend.Row
 	for r.Group = l.first; r.Group <= l.last; r.Group++ {
+		l.sh.passed.Store(int32(r.Group))
 		if !begin(r.Group) {
 			return nil
 		}
@@ -222,6 +224,9 @@ func (l *leaf) order() error {
 		if !l.sh.needs(p) {
 			continue
 		}
+		if yield := l.sh.frozen.store.Yield; yield != nil && p%yieldPages == 0 {
+			yield()
+		}
 		if err := l.survey(p, &s); err != nil {
 			return err
 		}
@@ -229,7 +234,7 @@ func (l *leaf) order() error {
 		if err := l.reserve(2 * (len(s.keys) + runs)); err != nil {
 			return err
 		}
-		l.orders[p] = s.order(runs, l.first)
+		l.orders[p] = s.order(l.room(len(s.keys)+runs), l.first)
 		l.enqueue(p)
 	}
 	if l.zero == nil {
@@ -238,6 +243,32 @@ func (l *leaf) order() error {
 	var err error
 	l.zeroGroup, err = l.group(l.zero)
 	return err
+}
+
+// yieldPages is the number of pages that are surveyed in a stretch.
+const yieldPages = 8
+
+// orderSlab is the number of positions that memory is made for at a time.
+const orderSlab = 32 << 10
+
+// room gives an empty order with room for n positions.
+func (l *leaf) room(n int) []uint16 {
+	last := len(l.slabs) - 1
+	if last < 0 || cap(l.slabs[last])-len(l.slabs[last]) < n {
+		var slab []uint16
+		if spare := l.sh.orders; len(spare) > 0 {
+			slab = spare[len(spare)-1][:0]
+			l.sh.orders = spare[:len(spare)-1]
+		} else {
+			slab = make([]uint16, 0, orderSlab)
+		}
+		l.slabs = append(l.slabs, slab)
+		last++
+	}
+	slab := l.slabs[last]
+	at := len(slab)
+	l.slabs[last] = slab[:at+n]
+	return slab[at : at : at+n]
 }
 
 // survey gives the groups and positions of a page's entries to a sorter.
@@ -273,7 +304,8 @@ func (l *leaf) reserve(n int) error {
 // close gives everything back.
 func (l *leaf) close() {
 	l.sh.frozen.release(l.held)
-	l.orders, l.at, l.heads, l.next, l.page, l.places, l.from, l.held = nil, nil, nil, nil, nil, nil, nil, 0
+	l.sh.orders = append(l.sh.orders, l.slabs...) // for the next snapshot
+	l.orders, l.slabs, l.at, l.heads, l.next, l.page, l.places, l.from, l.held = nil, nil, nil, nil, nil, nil, nil, nil, 0
 	l.sh.finish()
 	if l.also != nil {
 		l.also.finish()
@@ -315,9 +347,8 @@ func (s *sorter) sort() (groups int) {
 	return groups
 }
 
-// order writes the sorted keys as an order.
-func (s *sorter) order(groups, first int) []uint16 {
-	out := make([]uint16, 0, len(s.keys)+groups)
+// order writes the sorted keys as an order to out, which is empty and has the room.
+func (s *sorter) order(out []uint16, first int) []uint16 {
 	for i, k := range s.keys {
 		if i == 0 || k>>16 != s.keys[i-1]>>16 {
 			if i > 0 {

@@ -32,7 +32,7 @@ type rowIndex struct {
 	hashes [block]uint64
 	first  [block]uint64
 	found  [block]uint32         // rows
-	at     [block]unsafe.Pointer // texts; it may keep a dropped chunk alive until the next run of texts
+	at     [block]unsafe.Pointer // texts or rows; it may keep dropped memory alive until the next run
 	miss   [block]uint16
 }
 

@@ -83,23 +83,50 @@ func (x *rowIndex) lookup(from, to int, out []unsafe.Pointer, own bool) error {
 	return nil
 }
 
-// touch touches the first row with each key's tag, which is nearly always the key's.
+// touch touches the first row with each key's tag, which is nearly always the key's. As in match, each pass reads the memory
+// that the next one uses.
 func (x *rowIndex) touch(from, to int) error {
 	for at := from; at < to; at += block {
-		for _, h := range x.blockHashes(at, min(block, to-at)) {
-			w := word(x.dir[h>>(x.shift&63)], h)
-			if w>>32 != tagOf(h) && w != 0 {
-				w = x.nextTagged(h)
-			}
-			if w == 0 {
+		n := min(block, to-at)
+		hashes, rows := x.blockHashes(at, n), x.at[:n]
+		x.loadHomes(hashes)
+		x.candidates(hashes, rows)
+		x.loadUnsettled(rows)
+		for i, h := range x.src.hashes[at : at+n] {
+			if rows[i] == nil {
 				continue
 			}
-			if err := x.rows.touch(uint32(w) - 1); err != nil {
+			id := x.found[i]
+			if page, pos := x.rows.place(id); x.rows.passed(int(page), int(pos), h) {
+				continue
+			}
+			if err := x.rows.touch(id); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// loadUnsettled reads a byte of each line of the rows that candidates found, except those that need no touching, which become
+// nil.
+func (x *rowIndex) loadUnsettled(rows []unsafe.Pointer) {
+	var sum byte
+	last := x.rows.size - 1
+	for i, row := range rows {
+		if row == nil {
+			continue
+		}
+		if page, pos := x.rows.place(x.found[i]); x.rows.preserved(int(page), int(pos)) {
+			rows[i] = nil
+			continue
+		}
+		for off := uintptr(0); off < last; off += cacheLine {
+			sum += *(*byte)(unsafe.Add(row, off))
+		}
+		sum += *(*byte)(unsafe.Add(row, last))
+	}
+	x.touched = sum
 }
 
 func (x *rowIndex) slotOf(row unsafe.Pointer) unsafe.Pointer {

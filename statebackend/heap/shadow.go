@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/flott-dev/flott/internal/keygroup"
 )
 
 // shadow is what one snapshot has of the pages of an index or a slab. Before the updater changes an entry for the first time
@@ -23,6 +25,14 @@ type shadow struct {
 	copies []unsafe.Pointer // of units, perChunk in each
 	n      uint32           // copies; the updater's
 	chunk  uint8            // bits of the number of a copy in its chunk
+
+	// settled has a bit for each unit, unitWords words for a page: there is a copy, or none is needed. It is the updater's, and
+	// small enough to stay in the processor's cache where kept tables don't.
+	settled   []uint64
+	unitWords int
+	orders    [][]uint16 // memory for the writer's orders, of an earlier snapshot and for the next one
+	// passed is set by the writer: it needs nothing any more of key groups below.
+	passed atomic.Int32
 
 	mu    sync.Mutex
 	drawn int64 // bytes that are reserved for copies
@@ -49,8 +59,10 @@ const (
 func newShadow(f *frozen, g *guard, shape pageShape, mem []unsafe.Pointer, only *pageBits) *shadow {
 	sh := &shadow{
 		pageShape: shape, frozen: f, guard: g, only: only, mem: mem,
-		states: make([]atomic.Uint32, len(mem)), kept: make([]unsafe.Pointer, len(mem)),
+		states: make([]atomic.Uint32, len(mem)), kept: make([]unsafe.Pointer, len(mem)), unitWords: (shape.units() + 63) / 64,
 	}
+	sh.orders, g.spareOrders = g.spareOrders, nil
+	sh.settled = make([]uint64, len(mem)*sh.unitWords)
 	units := len(mem) * sh.units()
 	for sh.unitSize()<<(sh.chunk+1) <= copyChunk && 1<<sh.chunk < units/64 {
 		sh.chunk++
@@ -74,19 +86,35 @@ func (sh *shadow) copyAt(n uint32) unsafe.Pointer {
 	return unsafe.Add(sh.copies[n>>sh.chunk], uintptr(n&(1<<sh.chunk-1))*sh.unitSize())
 }
 
-// has says whether the snapshot has a copy of an entry. It is the updater's.
-func (sh *shadow) has(page, pos int) bool {
-	if page >= len(sh.kept) {
+// isSettled says whether an entry may be changed as far as the snapshot is concerned. It is the updater's.
+func (sh *shadow) isSettled(page, pos int) bool {
+	unit := pos >> (sh.shift & 63)
+	i := page*sh.unitWords + unit>>6
+	return i < len(sh.settled) && sh.settled[i]>>(unit&63)&1 != 0
+}
+
+// settle notes that the unit of an entry may be changed.
+func (sh *shadow) settle(page, pos int) {
+	unit := pos >> (sh.shift & 63)
+	sh.settled[page*sh.unitWords+unit>>6] |= 1 << (unit & 63)
+}
+
+// isPassed says whether the writer needs nothing any more of the key group of an entry, whose key has that hash.
+func (sh *shadow) isPassed(page, pos int, hash uint64) bool {
+	to := sh.passed.Load()
+	if to == 0 || int32(keygroup.Of(uint32(hash), sh.frozen.store.MaxParallelism)) >= to {
 		return false
 	}
-	kept := sh.kept[page]
-	return kept != nil && *sh.copyOf(kept, pos) != 0
+	if sh.shift == 0 && page < len(sh.states) { // else there are other entries in the unit
+		sh.settle(page, pos)
+	}
+	return true
 }
 
 // keep lets the snapshot have an entry that the updater is about to change. It returns the page to change: the same one, or
 // a copy if the snapshot is being written from it at this moment.
 func (sh *shadow) keep(page, pos int, mem unsafe.Pointer, l *ledger) (unsafe.Pointer, error) {
-	if page >= len(sh.states) || sh.has(page, pos) {
+	if page >= len(sh.states) || sh.isSettled(page, pos) {
 		return mem, nil
 	}
 	st := &sh.states[page]
@@ -95,6 +123,9 @@ func (sh *shadow) keep(page, pos int, mem unsafe.Pointer, l *ledger) (unsafe.Poi
 		case pageKept:
 			if st.CompareAndSwap(pageKept, pageCopying) {
 				err := sh.copyUnit(page, pos, mem, l)
+				if err == nil {
+					sh.settle(page, pos)
+				}
 				st.CompareAndSwap(pageCopying, pageKept) // fails if the snapshot has ended meanwhile
 				return mem, err
 			}
@@ -103,6 +134,7 @@ func (sh *shadow) keep(page, pos int, mem unsafe.Pointer, l *ledger) (unsafe.Poi
 				return sh.moveAway(page, mem, l)
 			}
 		default:
+			sh.settle(page, pos)
 			return mem, nil
 		}
 	}
@@ -115,7 +147,7 @@ func (sh *shadow) copyUnit(page, pos int, mem unsafe.Pointer, l *ledger) error {
 		if more, err := sh.reserve(sh.keptBytes(), l); !more {
 			return err
 		}
-		kept = memory(sh.keptBytes())
+		kept = sh.guard.keptTable(sh.keptBytes())
 		if sh.bitmap != 0 {
 			copyWords(kept, unsafe.Add(mem, sh.bitmap), sh.head)
 		}

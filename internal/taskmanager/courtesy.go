@@ -1,0 +1,58 @@
+package taskmanager
+
+import (
+	"iter"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/flott-dev/flott/internal/clock"
+	"github.com/flott-dev/flott/statebackend"
+)
+
+// courtesy lets the goroutines that write snapshots of a task step back for those that handle elements: Go takes the processor
+// away from a goroutine only after 10 ms, however long others have been ready. A writer that was away for long, as the
+// processors are all in use, then keeps its own for as long: it gets its share, or the snapshot would never end.
+type courtesy struct {
+	clock clock.Clock
+	next  atomic.Int64 // when to step back, on the clock
+}
+
+// How long a writer works before it steps back.
+const (
+	leastTurn = 200 * time.Microsecond
+	mostTurn  = 5 * time.Millisecond
+	turnRows  = 64 // how often it looks at the clock
+)
+
+// yield steps back if it is time to. It may be called from any goroutine.
+func (c *courtesy) yield() {
+	away := c.clock.Nanos()
+	if away < c.next.Load() {
+		return
+	}
+	runtime.Gosched()
+	back := c.clock.Nanos()
+	c.next.Store(back + turn(back-away))
+}
+
+// turn is how long a writer works that was away for so many ns.
+func turn(away int64) int64 { return min(max(away, int64(leastTurn)), int64(mostTurn)) }
+
+// rows steps back between the rows of a table.
+func (c *courtesy) rows(rows iter.Seq2[*statebackend.Row, error]) iter.Seq2[*statebackend.Row, error] {
+	if rows == nil {
+		return nil
+	}
+	return func(yield func(*statebackend.Row, error) bool) {
+		n := 0
+		for r, err := range rows {
+			if n++; n%turnRows == 0 {
+				c.yield()
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package taskmanager
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/flott-dev/flott/internal/clock"
+	"github.com/flott-dev/flott/statebackend"
+)
+
+func TestWritersWorkForAsLongAsTheyWereAway(t *testing.T) {
+	for away, want := range map[time.Duration]time.Duration{
+		0: leastTurn, leastTurn: leastTurn, time.Millisecond: time.Millisecond, time.Second: mostTurn,
+	} {
+		if got := time.Duration(turn(int64(away))); got != want {
+			t.Errorf("away for %v, then works for %v, want %v", away, got, want)
+		}
+	}
+}
+
+func TestWritersDoNotStepBackBeforeItIsTime(t *testing.T) {
+	c := &courtesy{clock: clock.NewManual(0)}
+	c.yield()
+	next := c.next.Load()
+	if next != int64(leastTurn) {
+		t.Fatalf("steps back again at %d", next)
+	}
+	c.yield()
+	if c.next.Load() != next {
+		t.Error("stepped back too early")
+	}
+}
+
+func TestRowsBetweenWhichAWriterStepsBackAreTheSame(t *testing.T) {
+	bad := errors.New("bad")
+	all := func(yield func(*statebackend.Row, error) bool) {
+		for i := range 3 * turnRows {
+			if !yield(&statebackend.Row{Group: i}, nil) {
+				return
+			}
+		}
+		yield(nil, bad)
+	}
+	c := &courtesy{clock: clock.NewManual(0)}
+	n, err := 0, error(nil)
+	for r, e := range c.rows(all) {
+		if e != nil {
+			err = e
+		} else if r.Group != n {
+			t.Fatalf("row %d is %d", n, r.Group)
+		} else {
+			n++
+		}
+	}
+	if n != 3*turnRows || err != bad {
+		t.Errorf("%d rows and error %v", n, err)
+	}
+	for range c.rows(all) {
+		break
+	}
+	if c.rows(nil) != nil {
+		t.Error("a table without rows has got some")
+	}
+}
