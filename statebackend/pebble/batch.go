@@ -59,11 +59,11 @@ func (b *batch) read(c *cache, l *ledger, what uint8, found func(place int, r *r
 	slices.SortFunc(b.wants, func(x, y want) int { return bytes.Compare(b.key(x), b.key(y)) })
 	it, err := c.store.tree.NewIter(&pebble.IterOptions{UseL6Filters: c.absent > c.present/8})
 	if err != nil {
-		return l.wrap("read", err)
+		return l.unread(err)
 	}
 	err = b.seek(c, l, what, it, found)
 	if err = errors.Join(err, it.Close()); err != nil {
-		return l.wrap("read", err)
+		return l.unread(err)
 	}
 	return nil
 }

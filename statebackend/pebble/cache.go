@@ -103,11 +103,11 @@ func (c *cache) get(l *ledger, key []byte, what uint8) (*row, error) {
 		return c.add(l, hash, key, what, c.leastRoom(l, what))
 	}
 	if err != nil {
-		return nil, l.wrap("read", err)
+		return nil, l.unread(err)
 	}
 	r, err := c.load(l, hash, key, value, what)
 	if err = errors.Join(err, closer.Close()); err != nil {
-		return nil, l.wrap("read", err)
+		return nil, l.unread(err)
 	}
 	return r, nil
 }

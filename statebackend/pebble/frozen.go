@@ -42,6 +42,9 @@ func (s *store) Freeze(how statebackend.Freezing) (statebackend.Frozen, error) {
 	}
 	s.cache.renew()
 	s.sweep()
+	if err := s.tree.broken(); err != nil {
+		s.fail(s.cache.errWrite(err))
+	}
 	if err := errors.Join(s.settleTimers(), s.failed); err != nil {
 		return nil, err
 	}

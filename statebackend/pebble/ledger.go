@@ -163,6 +163,14 @@ func (l *ledger) wrap(verb string, err error) error {
 	return fmt.Errorf("operator %q: %s state %q: %w", l.store.Operator, verb, l.s.Name, err)
 }
 
+// unread says that the tree could not be read: because it could not be written, if so.
+func (l *ledger) unread(err error) error {
+	if broken := l.store.tree.broken(); broken != nil {
+		err = broken
+	}
+	return l.wrap("read", err)
+}
+
 func (l *ledger) errLayout(what string) error {
 	return fmt.Errorf("state %q: %s of type %s: layout %v has none", l.s.Name, what, l.s.Value.Name, l.s.Value.Layout)
 }

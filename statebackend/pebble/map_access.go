@@ -59,7 +59,7 @@ func (t *mapTable) show(r *row, owner []byte, number uint64, k, v unsafe.Pointer
 	}
 	if k != nil {
 		if err := t.s.MapKey.Decode(mapKey(r.value(), &l), k); err != nil {
-			return false, t.wrap("read", err)
+			return false, t.unread(err)
 		}
 	}
 	if v != nil {

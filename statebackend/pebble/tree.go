@@ -188,6 +188,8 @@ func (t *tree) open() (err error) {
 		o.Levels[i].Compression = func() *sstable.CompressionProfile { return sstable.NoCompression }
 		o.TargetFileSizes[i] = t.file
 	}
+	// A file that was not written whole is read as one that is damaged. The read says so; else Pebble would end the process.
+	o.EventListener = &pebble.EventListener{DataCorruption: func(pebble.DataCorruptionInfo) {}}
 	o.EnsureDefaults()
 	t.options = o
 	if t.DB, err = pebble.Open(t.home(), o); err != nil {

@@ -276,7 +276,7 @@ func (l *ledger) each(space uint16, f func(key, value []byte, e *entry) bool) er
 		return f(key, value, e), nil
 	})
 	if err != nil {
-		return l.wrap("read", err)
+		return l.unread(err)
 	}
 	return nil
 }
