@@ -247,6 +247,7 @@ func TestRepartitionInvariants(t *testing.T) {
 	}
 }
 
+// Subtasks that had finished leave no new one without what is broadcast (trap B037).
 func TestBroadcastItemsOutliveFinishedSubtasks(t *testing.T) {
 	fs := vfs.NewMem()
 	rules := []List{{Name: "rules", Mode: Broadcast, Items: items("r", 3)}}
