@@ -16,6 +16,15 @@ func (b *bell) Wait(host.Reason, int64) {}
 func (b *bell) Yield()                  {}
 func (b *bell) Wake()                   { b.rang++ }
 
+// deadEnd is the waiter of a producer that is cancelled when it waits.
+type deadEnd struct {
+	bell
+	over bool
+}
+
+func (d *deadEnd) Wait(host.Reason, int64) { d.over = true }
+func (d *deadEnd) stopped() bool           { return d.over }
+
 // A channel is a queue of Depth frames, whatever the two sides do and however often it wraps around.
 func TestChannelIsABoundedQueue(t *testing.T) {
 	for seed := range uint64(20) {

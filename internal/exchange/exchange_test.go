@@ -29,7 +29,8 @@ func rig(t testing.TB, strategy graph.Strategy, channels int, change func(*Optio
 	for range channels {
 		cs = append(cs, &Channel{Producer: w, Consumer: w})
 	}
-	opt := Options{Type: int64Type(t), Strategy: strategy, Waiter: w, Stopped: func() bool { return true }, MaxGroup: 128}
+	end := &deadEnd{}
+	opt := Options{Type: int64Type(t), Strategy: strategy, Waiter: end, Stopped: end.stopped, MaxGroup: 128}
 	if change != nil {
 		change(&opt)
 	}

@@ -58,7 +58,8 @@ func newSpread[T any](t *testing.T, p *graph.Partitioner, channels int, opt Opti
 	for range channels {
 		s.cs = append(s.cs, &Channel{Producer: waiter, Consumer: waiter})
 	}
-	opt.Type, opt.Strategy, opt.Waiter, opt.Stopped = typeOf[T](t), p.Strategy, waiter, func() bool { return true }
+	end := &deadEnd{}
+	opt.Type, opt.Strategy, opt.Waiter, opt.Stopped = typeOf[T](t), p.Strategy, end, end.stopped
 	s.w = NewWriter(p, s.cs, opt)
 	return s
 }

@@ -17,7 +17,7 @@ type Options struct {
 	Type     *frame.Type
 	Strategy graph.Strategy // resolved by the plan
 	Waiter   host.Waiter
-	Stopped  func() bool // true once the task is cancelled: waiting for room ends with ErrCancelled
+	Stopped  func() bool // true once the task is cancelled: no frame is sent any more, with ErrCancelled
 	Subtask  int         // of the producer
 	Budget   int         // bytes that all frames of this writer may take together; 0: frame.Bytes per frame
 	EachRun  bool        // buffer timeout 0: send after every run
@@ -275,9 +275,12 @@ func (w *Writer) send(c int) error {
 
 func (w *Writer) offer(c int, f *frame.Frame) error {
 	ch := w.channels[c]
-	for !ch.offer(f, w.limit) {
-		if w.opt.Stopped() {
+	for {
+		if w.opt.Stopped() { // an operator that emits for long, as at a watermark with many keys, ends with this frame
 			return ErrCancelled
+		}
+		if ch.offer(f, w.limit) {
+			break
 		}
 		if !ch.awaitRoom(w.limit) {
 			w.opt.Waiter.Wait(host.Backpressured, host.Forever)

@@ -443,9 +443,9 @@ func TestWriterTakesItsOwnType(t *testing.T) {
 
 // Marks that don't wait find room as long as Urgent says so, also when what lies before them fills a frame of its own.
 func TestUrgentMarksFindRoom(t *testing.T) {
-	c := &Channel{Producer: &bell{}, Consumer: &bell{}}
+	c, end := &Channel{Producer: &bell{}, Consumer: &bell{}}, &deadEnd{}
 	w := NewWriter(&graph.Partitioner{}, []*Channel{c}, Options{
-		Type: int64Type(t), Strategy: graph.Forward, Waiter: &bell{}, Overtaking: true, Stopped: func() bool { return true },
+		Type: int64Type(t), Strategy: graph.Forward, Waiter: end, Overtaking: true, Stopped: end.stopped,
 	})
 	for id := int64(1); w.Urgent(); id++ {
 		for range frame.MaxLen - 1 {

@@ -413,3 +413,34 @@ func TestWaitInALetterHidesNothing(t *testing.T) {
 		}
 	}
 }
+
+// An operator that emits for long in one call, as at a watermark with many keys, ends with the next frame after a cancel.
+func TestCancelEndsLongCallsWithTheNextFrame(t *testing.T) {
+	b, es := chain(t, 1)
+	out := b.edge(0, "", graph.Forward, -1, 1)[0]
+	pushed := 0
+	es[0].mark = func(m frame.Mark) error {
+		full := frame.New(typeOf[int64](t), frame.DefaultLen)
+		for i := range int64(frame.DefaultLen) {
+			frame.Add(&full.Column, i, i)
+		}
+		for range 100 {
+			r := full.Run()
+			if err := es[0].out.Push(&r); err != nil {
+				return err
+			}
+			received(out)
+			if pushed++; pushed == 3 {
+				b.task.Cancel()
+			}
+		}
+		return nil
+	}
+	b.send(0, watermark(7))
+	if err := b.run(); err != exchange.ErrCancelled {
+		t.Error(err)
+	}
+	if pushed != 3 {
+		t.Errorf("%d frames were emitted", pushed)
+	}
+}
