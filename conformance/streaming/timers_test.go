@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/flott-dev/flott/internal/env"
 	"github.com/flott-dev/flott/internal/keygroup"
 	"github.com/flott-dev/flott/internal/operator"
+	"github.com/flott-dev/flott/internal/operator/operatortest"
 	"github.com/flott-dev/flott/internal/operator/timers"
 	"github.com/flott-dev/flott/process"
 	"github.com/flott-dev/flott/serde"
@@ -67,6 +69,7 @@ type timerStep struct {
 // timerBench drives a timer service.
 type timerBench struct {
 	t         *testing.T
+	ahead     int64 // bytes of timers in memory, beside a store; 0: all are in memory
 	callbacks *operator.Callbacks
 	service   *timers.Service
 	key       string
@@ -83,19 +86,32 @@ func runTimerService(t *testing.T, c conformance.Case) {
 		Steps          []timerStep `json:"steps"`
 	}
 	c.Decode(t, &v)
-	b := &timerBench{t: t}
-	b.start()
-	for i, s := range v.Steps {
-		b.step(s)
-		if t.Failed() {
-			t.Fatalf("at step %d", i)
+	for _, ahead := range []int64{0, 1, 100, 300} {
+		b := &timerBench{t: t, ahead: ahead}
+		b.start()
+		for i, s := range v.Steps {
+			b.step(s)
+			if t.Failed() {
+				t.Fatalf("at step %d, %d bytes of timers in memory (0: all)", i, ahead)
+			}
 		}
 	}
 }
 
 func (b *timerBench) start() {
 	b.callbacks, b.now, b.fired = &operator.Callbacks{}, 0, [2][]timer{}
-	b.service = timers.New(timers.Options{Callbacks: b.callbacks, OnProcessingTime: b.onProcessingTime})
+	o := timers.Options{Callbacks: b.callbacks, OnProcessingTime: b.onProcessingTime}
+	if b.ahead > 0 {
+		o.Store = &operatortest.TimerShelf{Rand: rand.New(rand.NewPCG(1, 2)), Ahead: b.ahead}
+	}
+	b.service = timers.New(o)
+	key, err := serde.KeyOf[string]()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if err := b.service.Restore(nil, timers.Types{Key: key, Namespace: key}); err != nil {
+		b.t.Fatal(err)
+	}
 }
 
 func (b *timerBench) onProcessingTime(key []byte, hash uint64, ns []byte, at int64) error {
@@ -103,7 +119,7 @@ func (b *timerBench) onProcessingTime(key []byte, hash uint64, ns []byte, at int
 	b.fired[d] = append(b.fired[d], timer{string(key), string(ns), conformance.Millis(at)})
 	if r := b.registers; r != nil {
 		b.registers = nil
-		b.service.Register(d, key, hash, []byte(r.Namespace), int64(r.Time))
+		return b.service.Register(d, key, hash, []byte(r.Namespace), int64(r.Time))
 	}
 	return nil
 }
@@ -115,11 +131,15 @@ func textHash(s string) uint64 {
 }
 
 func (b *timerBench) register(d process.Domain, n timer) {
-	b.service.Register(d, []byte(n.Key), textHash(n.Key), []byte(n.Namespace), int64(n.Time))
+	if err := b.service.Register(d, []byte(n.Key), textHash(n.Key), []byte(n.Namespace), int64(n.Time)); err != nil {
+		b.t.Fatal(err)
+	}
 }
 
 func (b *timerBench) remove(d process.Domain, n timer) {
-	b.service.Delete(d, []byte(n.Key), textHash(n.Key), []byte(n.Namespace), int64(n.Time))
+	if err := b.service.Delete(d, []byte(n.Key), textHash(n.Key), []byte(n.Namespace), int64(n.Time)); err != nil {
+		b.t.Fatal(err)
+	}
 }
 
 func (b *timerBench) list(d process.Domain) []timer {

@@ -289,7 +289,7 @@ func (t *timerSet) Range(f func(x *statebackend.Timer) error) error {
 }
 
 // AheadBytes implements statebackend.Timers.
-func (t *timerSet) AheadBytes() int64 { return max(t.store.cache.limit/8, leastCache) }
+func (t *timerSet) AheadBytes() int64 { return t.store.cache.limit / 8 }
 
 // settle finds out whether the set has a timer, before a snapshot.
 func (t *timerSet) settle() (err error) {

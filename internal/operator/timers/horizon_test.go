@@ -11,14 +11,15 @@ import (
 
 	"github.com/flott-dev/flott/internal/host"
 	"github.com/flott-dev/flott/internal/operator"
+	"github.com/flott-dev/flott/internal/operator/operatortest"
 	"github.com/flott-dev/flott/process"
 	"github.com/flott-dev/flott/statebackend"
 )
 
 // behindShelf is a service with a store behind it and its event-time timers there.
-func behindShelf(t *testing.T, ahead int64, o Options) (*Service, *shelfSet) {
+func behindShelf(t *testing.T, ahead int64, o Options) (*Service, *operatortest.TimerShelf) {
 	t.Helper()
-	s := &shelf{rnd: rand.New(rand.NewPCG(1, 2)), ahead: ahead}
+	s := &operatortest.TimerShelf{Rand: rand.New(rand.NewPCG(1, 2)), Ahead: ahead}
 	o.Store = s
 	if o.Callbacks == nil {
 		o.Callbacks = &operator.Callbacks{}
@@ -27,13 +28,13 @@ func behindShelf(t *testing.T, ahead int64, o Options) (*Service, *shelfSet) {
 	if err := service.Restore(nil, Types{Key: keyOf[string](t)}); err != nil {
 		t.Fatal(err)
 	}
-	return service, s.sets[process.EventTime]
+	return service, s
 }
 
 // Half of the timers are taken back, some when they are in memory, some when they are not, and come in another order.
 func TestMemoryHoldsTheEarliestTimersOnly(t *testing.T) {
 	const n, limit = 50_000, 2000
-	s, set := behindShelf(t, limit*100, Options{Inline: 8})
+	s, shelf := behindShelf(t, limit*100, Options{Inline: 8})
 	rnd := rand.New(rand.NewPCG(3, 4))
 	key := func(i int) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(i)) }
 	at := func(i int) int64 { return int64(i) * 7919 % 100_003 * 97 }
@@ -61,8 +62,8 @@ func TestMemoryHoldsTheEarliestTimersOnly(t *testing.T) {
 			fired, last = fired+1, at
 		}
 	}
-	if fired += len(eventTimes(t, s, math.MaxInt64, nil)); fired != n/2 || s.Count(process.EventTime) != 0 || set.most < n/2 {
-		t.Errorf("%d timers fired, %d are left; %d were in the store", fired, s.Count(process.EventTime), set.most)
+	if fired += len(eventTimes(t, s, math.MaxInt64, nil)); fired != n/2 || s.Count(process.EventTime) != 0 || shelf.Sets[process.EventTime].Most < n/2 {
+		t.Errorf("%d timers fired, %d are left; %d were in the store", fired, s.Count(process.EventTime), shelf.Sets[process.EventTime].Most)
 	}
 	if m := s.MemoryBytes(); m > 4*limit*100 {
 		t.Errorf("%d bytes are held", m)
@@ -147,8 +148,8 @@ func TestProcessingTimeTimersComeInWhenTheyAreDue(t *testing.T) {
 // The error of a store comes out of whatever needs it.
 func TestFailedStoreFailsItsTimers(t *testing.T) {
 	full := errors.New("disk full")
-	s, set := behindShelf(t, 1000, Options{})
-	set.err = full
+	s, shelf := behindShelf(t, 1000, Options{})
+	shelf.Err = full
 	n := 0
 	for ; n < 100; n++ {
 		if err := s.Register(process.EventTime, binary.LittleEndian.AppendUint64(nil, uint64(n)), uint64(n)*mixA, nil, int64(n)); err != nil {
@@ -167,7 +168,7 @@ func TestFailedStoreFailsItsTimers(t *testing.T) {
 	if err := s.AdvanceWatermark(math.MaxInt64, func([]byte, uint64, []byte, int64) error { return nil }); !errors.Is(err, full) {
 		t.Errorf("advance: %v", err)
 	}
-	if err := New(Options{Store: set.shelf}).Restore(nil, Types{Key: keyOf[string](t)}); !errors.Is(err, full) {
+	if err := New(Options{Store: shelf}).Restore(nil, Types{Key: keyOf[string](t)}); !errors.Is(err, full) {
 		t.Errorf("restore: %v", err)
 	}
 }
@@ -209,8 +210,9 @@ func TestTimersDrawOnTheBudget(t *testing.T) {
 }
 
 func TestSnapshotOfTheStoreHasTheTimersInMemory(t *testing.T) {
-	s, set := behindShelf(t, 2000, Options{})
-	if set.spec.Ahead() != nil {
+	s, shelf := behindShelf(t, 2000, Options{})
+	set := shelf.Sets[process.EventTime]
+	if set.Spec.Ahead() != nil {
 		t.Error("a copy of no timers")
 	}
 	for i := range uint64(1000) {
@@ -223,12 +225,12 @@ func TestSnapshotOfTheStoreHasTheTimersInMemory(t *testing.T) {
 	if err := s.Freeze(&o, Types{Key: keyOf[string](t)}); err != nil || len(o.Tables) > 0 {
 		t.Errorf("%d tables beside those of the store, %v", len(o.Tables), err)
 	}
-	got, before := map[shelved]bool{}, len(set.timers)
-	for x := range set.all() {
+	got, before := map[operatortest.ShelvedTimer]bool{}, len(set.Timers)
+	for x := range set.All() {
 		if got[x] {
 			t.Fatalf("%+v comes twice", x)
 		}
-		if got[x] = true; x.at <= 20 {
+		if got[x] = true; x.At <= 20 {
 			t.Fatalf("%+v has fired", x)
 		}
 	}

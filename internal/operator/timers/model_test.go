@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/flott-dev/flott/internal/operator"
+	"github.com/flott-dev/flott/internal/operator/operatortest"
 	"github.com/flott-dev/flott/process"
 )
 
@@ -59,7 +60,7 @@ func newScript(t *testing.T, seed uint64, stored bool) *script {
 	x.ns = []string{"", "12345678", "0123456789abcdef", strings.Repeat("n", 5000)}
 	o := Options{Callbacks: &operator.Callbacks{}, Inline: 8 * rnd.IntN(5)}
 	if stored {
-		o.Store = &shelf{rnd: rnd, ahead: 1 + rnd.Int64N(10_000)}
+		o.Store = &operatortest.TimerShelf{Rand: rnd, Ahead: 1 + rnd.Int64N(10_000)}
 	}
 	x.s = New(o)
 	if err := x.s.Restore(nil, Types{Key: keyOf[string](t), Namespace: keyOf[string](t)}); err != nil {
