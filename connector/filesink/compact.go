@@ -1,6 +1,7 @@
 package filesink
 
 import (
+	"fmt"
 	"math"
 	"path"
 	"slices"
@@ -113,6 +114,9 @@ func (p *parts) ripe(g *group) bool {
 // advance goes on with merging until about so many bytes are copied.
 func (p *parts) advance(budget int64) error {
 	for budget > 0 && p.busy {
+		if err := p.ctx.Context().Err(); err != nil {
+			return fmt.Errorf("merge files: %w", err)
+		}
 		if p.merge == nil {
 			i := slices.IndexFunc(p.groups, func(g *group) bool { return g.due })
 			if i < 0 {

@@ -45,7 +45,10 @@ func (p *parts) beginMerge(g *group) error {
 		return err
 	}
 	out.name = g.name()
-	p.merge = &merge{fs: p.fs, folder: p.folder(g.bucket), group: g, out: out, refill: p.refill, buf: make([]byte, block)}
+	if p.blocks == nil {
+		p.blocks = make([]byte, block)
+	}
+	p.merge = &merge{fs: p.fs, folder: p.folder(g.bucket), group: g, out: out, refill: p.refill, buf: p.blocks}
 	if !g.whole {
 		return nil
 	}

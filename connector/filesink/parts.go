@@ -36,6 +36,7 @@ type parts struct {
 	merge    *merge            // the one at work; nil: none
 	busy     bool              // there may be something to merge
 	refill   refill            // nil: files of a format can't be read again
+	blocks   []byte            // what merges copy with
 	spare    []compressor
 	buf      []byte // of a closed file
 	err      error  // the first one; nothing is well after it
@@ -250,14 +251,14 @@ func (p *parts) drop() error {
 	for _, bucket := range slices.Sorted(maps.Keys(p.open)) {
 		err = errors.Join(err, p.open[bucket].drop(p.fs))
 	}
+	if p.merge != nil {
+		err = errors.Join(err, p.merge.drop())
+	}
 	for _, g := range p.groups {
 		p.release(g)
 	}
 	for _, f := range p.closed {
 		err = errors.Join(err, f.drop(p.fs))
-	}
-	if p.merge != nil {
-		err = errors.Join(err, p.merge.drop())
 	}
 	p.open, p.closed, p.groups, p.last, p.merge = map[string]*part{}, nil, nil, nil, nil
 	if p.err != nil {
