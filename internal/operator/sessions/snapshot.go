@@ -42,10 +42,10 @@ func (o *driver) Snapshot(s *operator.Snapshot) error {
 	if err != nil {
 		return fmt.Errorf("snapshot session windows: %w", err)
 	}
-	f := &windows.Frozen{K: o.k, Key: o.spec.Key.Key, Seed: o.RT.Seed, Groups: s.Groups, Memory: o.RT.Memory}
+	f := &windows.Frozen{K: o.k, Key: o.spec.Key.Key, Seed: o.RT.Seed, Groups: s.Groups, Memory: o.RT.Memory, Spare: &o.spareCopies}
 	s.Stores = append(s.Stores, f) // released with the snapshot, whatever happens
 	ids, places, labels := make([]uint32, 0, o.live), make([]uint32, 0, o.live), make([]byte, 0, o.live*labelBytes)
-	keys := o.k.Keys.New(max(o.live, 1))
+	keys := f.MakeKeys(max(o.live, 1))
 	for id := uint32(1); id < uint32(o.used); id++ {
 		n := &o.nodes[id]
 		if n.empty() || n.newer == freeNode {
@@ -57,7 +57,7 @@ func (o *driver) Snapshot(s *operator.Snapshot) error {
 		labels = binary.LittleEndian.AppendUint64(labels, uint64(n.end))
 		labels = append(labels, byte(one(n.end-1 <= o.watermark)))
 	}
-	f.SetKeys(keys, len(ids))
+	f.SetKeys(len(ids))
 	return f.AddListed(f.Table(info), o.accs.base, ids, places, func(j int, row *statebackend.Row) []byte {
 		b := labels[j*labelBytes:]
 		row.Namespace = b[:16:16]

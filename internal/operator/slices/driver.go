@@ -84,6 +84,8 @@ type driver struct {
 	place  func(r *frame.Run) error
 	piece  frame.Run
 
+	spareCopies windows.Spare // of snapshots
+
 	alarm *operator.Callback
 	due   int64 // of the alarm
 	stale bool  // the alarm may be needed earlier

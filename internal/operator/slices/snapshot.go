@@ -54,7 +54,7 @@ func (o *driver) Snapshot(s *operator.Snapshot) error {
 	if err != nil {
 		return fmt.Errorf("snapshot windows: %w", err)
 	}
-	f := &windows.Frozen{K: o.k, Key: o.spec.Key.Key, Seed: o.RT.Seed, Groups: s.Groups, Memory: o.RT.Memory}
+	f := &windows.Frozen{K: o.k, Key: o.spec.Key.Key, Seed: o.RT.Seed, Groups: s.Groups, Memory: o.RT.Memory, Spare: &o.spareCopies}
 	s.Stores = append(s.Stores, f) // released with the snapshot, whatever happens
 	f.Table(plain)
 	f.Table(tangled)

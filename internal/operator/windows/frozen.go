@@ -24,7 +24,11 @@ type Frozen struct {
 	Groups int
 	// Memory is the budget that the copies draw on; nil: without limit.
 	Memory *host.Memory
+	// Spare gives memory for the copies, and gets it back at the release; nil: all memory is new.
+	Spare *Spare
 
+	spare  *copies // of Spare; nil: nothing was asked for
+	own    copies  // what goes back
 	held   int64
 	keys   unsafe.Pointer
 	n      int // keys
@@ -80,6 +84,23 @@ func (f *Frozen) Release() {
 		f.Memory.Release(f.held)
 	}
 	f.held, f.tables, f.keys, f.names, f.canon = 0, nil, nil, nil, nil
+	if f.Spare != nil && len(f.own.arrays) > 0 {
+		f.Spare.put(&copies{f.own.arrays})
+	}
+	f.spare, f.own = nil, copies{}
+}
+
+// array gives memory for n values, which holds anything.
+func (f *Frozen) array(of *Memory, n int) unsafe.Pointer {
+	if f.Spare == nil {
+		return of.New(n)
+	}
+	if f.spare == nil {
+		f.spare = f.Spare.take()
+	}
+	a := f.spare.array(of, n)
+	f.own.arrays = append(f.own.arrays, a)
+	return a.p
 }
 
 // CopyKeys copies the n keys of an array; entries name them by number.
@@ -88,15 +109,21 @@ func (f *Frozen) CopyKeys(keys unsafe.Pointer, n int) error {
 	if err := f.reserve(int64(n) * int64(m.Size)); err != nil {
 		return err
 	}
-	f.keys, f.n = m.New(max(n, 1)), n
+	f.keys, f.n = f.array(m, max(n, 1)), n
 	if n > 0 {
 		m.Move(f.keys, keys, n)
 	}
 	return nil
 }
 
-// SetKeys makes keys, which the snapshot takes over, its n keys.
-func (f *Frozen) SetKeys(keys unsafe.Pointer, n int) { f.keys, f.n = keys, n }
+// MakeKeys gives memory for up to n keys, which holds anything; SetKeys says how many it has.
+func (f *Frozen) MakeKeys(n int) unsafe.Pointer {
+	f.keys = f.array(&f.K.Keys, n)
+	return f.keys
+}
+
+// SetKeys makes the first n keys of what MakeKeys gave those of the snapshot.
+func (f *Frozen) SetKeys(n int) { f.n = n }
 
 // Table adds a table, whose number it returns.
 func (f *Frozen) Table(info statebackend.TableInfo) int {
@@ -119,7 +146,7 @@ func (f *Frozen) AddDense(table int, accs unsafe.Pointer, set []uint64, label fu
 	if err := f.reserve(int64(size)*int64(f.K.Accs.Size) + 8*int64(len(set))); err != nil {
 		return err
 	}
-	p := &Part{Label: label, bits: append([]uint64(nil), set...), accs: f.K.Accs.New(size)}
+	p := &Part{Label: label, bits: append([]uint64(nil), set...), accs: f.array(&f.K.Accs, size)}
 	f.K.Accs.Move(p.accs, accs, size)
 	f.add(table, p)
 	return nil
@@ -133,7 +160,7 @@ func (f *Frozen) AddListed(table int, accs unsafe.Pointer, ids, at []uint32, lab
 		if err := f.reserve(int64(len(ids)) * int64(m.Size+4)); err != nil {
 			return err
 		}
-		p.accs = m.New(max(len(ids), 1))
+		p.accs = f.array(m, max(len(ids), 1))
 		for j, place := range at {
 			m.Move(m.At(p.accs, j), m.At(accs, int(place)), 1)
 		}

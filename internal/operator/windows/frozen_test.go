@@ -3,6 +3,7 @@ package windows
 import (
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -78,20 +79,31 @@ func check[A any](t *testing.T, f *Frozen, want ...string) {
 // TestFrozenIsThatOfItsMoment: what is changed afterwards, behind pointers too, is not in it.
 func TestFrozenIsThatOfItsMoment(t *testing.T) {
 	memory := host.NewMemory(1 << 20)
-	t.Run("in place", func(t *testing.T) { frozenKind(t, memory, []int64{10, 11, 12, 13}, func(x *int64) { *x = 0 }) })
+	t.Run("in place", func(t *testing.T) {
+		frozenKind(t, memory, func() []int64 { return []int64{10, 11, 12, 13} }, func(x *int64) { *x = 0 })
+	})
 	t.Run("text", func(t *testing.T) {
-		frozenKind(t, memory, []string{"10", "11", "12", "13"}, func(x *string) { *x = "" })
+		frozenKind(t, memory, func() []string { return []string{"10", "11", "12", "13"} }, func(x *string) { *x = "" })
 	})
 	t.Run("encoded", func(t *testing.T) {
-		frozenKind(t, memory, [][]int64{{10}, {11}, {12}, {13}}, func(x *[]int64) { (*x)[0] = 0 })
+		frozenKind(t, memory, func() [][]int64 { return [][]int64{{10}, {11}, {12}, {13}} }, func(x *[]int64) { (*x)[0] = 0 })
 	})
 	if memory.Used() != 0 {
 		t.Errorf("%d bytes are still held", memory.Used())
 	}
 }
 
-func frozenKind[A any](t *testing.T, memory *host.Memory, values []A, spoil func(*A)) {
+func frozenKind[A any](t *testing.T, memory *host.Memory, values func() []A, spoil func(*A)) {
 	f := frozenOf[A](t, memory)
+	f.Spare = &Spare{}
+	for range 3 { // with memory that is new, and that of the one before
+		frozenOnce(t, f, memory, values(), spoil)
+		f = &Frozen{K: f.K, Key: f.Key, Seed: f.Seed, Groups: f.Groups, Memory: memory, Spare: f.Spare}
+	}
+}
+
+func frozenOnce[A any](t *testing.T, f *Frozen, memory *host.Memory, values []A, spoil func(*A)) {
+	t.Helper()
 	keys := []string{"a", "b", "c", "d"}
 	one, two := f.Table(statebackend.TableInfo{Name: "one"}), f.Table(statebackend.TableInfo{Name: "two"})
 	f.Table(statebackend.TableInfo{Name: "empty"})
@@ -123,6 +135,34 @@ func frozenKind[A any](t *testing.T, memory *host.Memory, values []A, spoil func
 	}
 	check[A](t, f, text("one a d0 10"), text("one a l1 12"), text("one b d1 11"), text("one c l0 13"), text("one d d2 13"), text("two b x0 10"))
 	f.Release()
+}
+
+// Without a collection of garbage in between, arrays of about the same size are used again, each once.
+func TestCopiesUseTheMemoryOfTheSnapshotBefore(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	f, spare := frozenOf[int64](t, nil), &Spare{}
+	arrays := func(of *Memory, sizes ...int) (all []unsafe.Pointer) {
+		g := &Frozen{K: f.K, Spare: spare}
+		for _, n := range sizes {
+			all = append(all, g.array(of, n))
+		}
+		g.Release()
+		return all
+	}
+	first := arrays(&f.K.Accs, 1000, 3000)
+	if got := arrays(&f.K.Accs, 2900, 1000); got[0] != first[1] || got[1] != first[0] {
+		t.Error("arrays were made anew")
+	}
+	if got := arrays(&f.K.Accs, 1000, 1000); got[0] != first[0] || got[1] == first[0] || got[1] == first[1] {
+		t.Error("an array was used twice, or one that is much too large")
+	}
+	if got := arrays(&f.K.Keys, 1000); got[0] == first[0] {
+		t.Error("keys lie in memory of accumulators")
+	}
+	spare.take()
+	if len(spare.take().arrays) != 0 {
+		t.Error("arrays were there twice")
+	}
 }
 
 func TestFrozenKeepsToTheBudget(t *testing.T) {
