@@ -12,7 +12,7 @@ import (
 // Every piece of Go in the guide is a piece of a file that is compiled and run: its lines stand there one after the other,
 // however they are indented.
 func TestSnippetsOfTheGuideAreCodeThatRuns(t *testing.T) {
-	code := normalized(t, "../../examples", "../../stream", "../../state", "../../process", "../../watermark", "../../flotttest", "../../agg", "../../window")
+	code := normalized(t, "../../examples", "../../stream", "../../state", "../../process", "../../watermark", "../../flotttest", "../../agg", "../../window", "../../connector")
 	pages, err := filepath.Glob("../../docs/guide/*.md")
 	if err != nil || len(pages) == 0 {
 		t.Fatalf("no pages of the guide: %v", err)
