@@ -121,7 +121,7 @@ func (e *Env) openREST() (*rest.Hold, error) {
 	}
 	if e.server == nil {
 		opt := rest.DefaultOptions()
-		opt.Host, opt.Remote, opt.Config = r.Host, r.Remote, e.Settings.Parameters
+		opt.Host, opt.Remote = r.Host, r.Remote
 		if len(r.Ports) > 0 {
 			opt.Ports = r.Ports
 		}
@@ -197,7 +197,7 @@ func (x *Execution) Address() string { return x.address }
 func (e *Env) facts(x *Execution, k *keeping) *rest.Facts {
 	f := &rest.Facts{
 		ID: x.ID, Name: x.Name, Graph: x.Graph, Parallelism: e.Settings.Parallelism, Restart: restartText(e.restart().Strategy), Parameters: e.Settings.Parameters,
-		SavepointDir: x.savepoints,
+		SavepointDir: x.savepoints, Configuration: e.effective(),
 	}
 	if k.opt == nil {
 		if f.Unable = "it takes no snapshots"; k.refusal != nil {

@@ -5,9 +5,9 @@ import (
 	"net/http"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
 
+	"github.com/flott-dev/flott/internal/config"
 	"github.com/flott-dev/flott/internal/host"
 )
 
@@ -90,23 +90,34 @@ type setting struct {
 	Value string `json:"value"`
 }
 
-func (s *Server) jobManagerConfig(*http.Request) (any, error) {
+// jobManagerConfig is the configuration of the last job: each of an embedded runtime has a job manager of its own.
+func (s *Server) jobManagerConfig(r *http.Request) (any, error) {
+	jobs := s.list()
+	if len(jobs) == 0 {
+		return []setting{}, nil
+	}
+	return configurationOf(jobs[len(jobs)-1], r)
+}
+
+func configurationOf(job Job, _ *http.Request) (any, error) {
 	out := []setting{}
-	for _, key := range slices.Sorted(maps.Keys(s.opt.Config)) {
-		value := s.opt.Config[key]
-		if isSecret(key) {
-			value = "******"
-		}
-		out = append(out, setting{key, value})
+	shown := masked(job.Facts().Configuration)
+	for _, key := range slices.Sorted(maps.Keys(shown)) {
+		out = append(out, setting{key, shown[key]})
 	}
 	return out, nil
 }
 
-// isSecret reports whether the value of a key is hidden.
-func isSecret(key string) bool {
-	key = strings.ToLower(key)
-	return slices.ContainsFunc([]string{"password", "secret", "fs.azure.account.key", "apikey", "api-key", "auth-params", "service-key", "token", "basic-auth", "jaas.config", "http-headers"},
-		func(part string) bool { return strings.Contains(key, part) })
+// masked are settings whose secrets are not shown.
+func masked(settings map[string]string) map[string]string {
+	out := map[string]string{}
+	for key, value := range settings {
+		if config.Secret(key) {
+			value = "******"
+		}
+		out[key] = value
+	}
+	return out
 }
 
 // The one task manager: this process.

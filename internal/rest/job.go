@@ -40,6 +40,8 @@ type Facts struct {
 	Parallelism int    // the default of its operators
 	Restart     string // the restart strategy, for people
 	Parameters  map[string]string
+	// Configuration is what the job runs with, by key: what was configured, what the program has set, and defaults.
+	Configuration map[string]string
 	// Checkpoints is how the job takes snapshots; nil: it can't take any, and Unable says why.
 	Checkpoints *Checkpointing
 	Unable      string
@@ -95,6 +97,8 @@ type Subtask struct {
 	Watermark int64
 	// Operators are those of the chain, in its order.
 	Operators []Operator
+	// Rates say by how much per second counters have grown lately; the endpoint finds them out.
+	Rates map[string]float64
 }
 
 // Operator is one operator in a subtask.

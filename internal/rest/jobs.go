@@ -235,11 +235,7 @@ type executionConfig struct {
 
 func jobConfig(job Job, _ *http.Request) (any, error) {
 	f := job.Facts()
-	user := f.Parameters
-	if user == nil {
-		user = map[string]string{}
-	}
-	return configInfo{f.ID, f.Name, executionConfig{"PIPELINED", f.Restart, f.Parallelism, true, user}}, nil
+	return configInfo{f.ID, f.Name, executionConfig{"PIPELINED", f.Restart, f.Parallelism, true, masked(f.Parameters)}}, nil
 }
 
 type accumulatorsInfo struct {

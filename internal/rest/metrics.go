@@ -189,6 +189,9 @@ func taskValues(t *Subtask) values {
 			v.add(metricName(o.Title)+"."+name, value)
 		}
 	}
+	for name, rate := range t.Rates {
+		v[name+"PerSecond"] = rate
+	}
 	return v
 }
 

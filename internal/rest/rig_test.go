@@ -127,7 +127,8 @@ func program(t *testing.T) *plan.ExecutionGraph {
 }
 
 func facts(t *testing.T, id, name string) *Facts {
-	f := &Facts{ID: id, Name: name, Graph: program(t), Parallelism: 2, Restart: "Restart deactivated.", Parameters: map[string]string{"city": "Köln"}}
+	f := &Facts{ID: id, Name: name, Graph: program(t), Parallelism: 2, Restart: "Restart deactivated.", Parameters: map[string]string{"city": "Köln", "api-key": "hush"}}
+	f.Configuration = map[string]string{"parallelism.default": "2", "s3.secret-key": "hush", "pipeline.name": name}
 	f.Checkpoints = &Checkpointing{Config: control.DefaultCheckpointConfig(), Backend: "heap", Storage: "FileSystemCheckpointStorage"}
 	f.Checkpoints.Config.Interval = 10 * time.Second
 	f.Checkpoints.Config.Retention = control.RetainOnCancellation
@@ -205,7 +206,6 @@ func newRig(t *testing.T) *rig {
 	r := &rig{t: t, clock: clock.NewManual(now), disk: vfs.NewMem()}
 	opt := DefaultOptions()
 	opt.Clock, opt.Zone, opt.Version, opt.Commit = r.clock, time.UTC, "v1.2.3", "0123456"
-	opt.Config = map[string]string{"parallelism.default": "2", "s3.secret-key": "hush"}
 	opt.Disk = func(path string) (checkpoint.FS, string, error) {
 		if strings.HasPrefix(path, "hdfs:") {
 			return nil, "", errors.New("no storage for hdfs: is linked")
@@ -229,7 +229,7 @@ func newRig(t *testing.T) *rig {
 	loop := &fake{facts: facts(t, loopID, "loop"), done: make(chan struct{}), view: view("RUNNING")}
 	loop.facts.Checkpoints, loop.facts.Unable = nil, "it has an iteration"
 	for _, j := range []*fake{r.running, r.failed, loop} {
-		r.jobs = append(r.jobs, &entry{job: j, facts: j.facts})
+		r.jobs = append(r.jobs, &entry{job: &metered{Job: j}, facts: j.facts})
 	}
 	return r
 }

@@ -15,39 +15,19 @@ type route struct {
 // routes are all paths, as rest_api names them but for the braces.
 func (s *Server) routes() []route {
 	const ok, accepted = http.StatusOK, http.StatusAccepted
-	return []route{
+	all := []route{
 		{"GET", "/config", ok, s.configuration},
 		{"GET", "/overview", ok, s.overview},
 		{"GET", "/jobs", ok, s.jobIDs},
 		{"GET", "/jobs/overview", ok, s.jobsOverview},
 		{"GET", "/jobs/metrics", ok, s.jobsMetrics},
-		{"GET", "/jobs/{jobid}", ok, s.of(jobDetails)},
 		{"PATCH", "/jobs/{jobid}", accepted, s.terminate},
 		{"GET", "/jobs/{jobid}/yarn-cancel", accepted, s.cancel},
-		{"GET", "/jobs/{jobid}/status", ok, s.of(jobStatus)},
-		{"GET", "/jobs/{jobid}/plan", ok, s.of(jobPlan)},
-		{"GET", "/jobs/{jobid}/config", ok, s.of(jobConfig)},
-		{"GET", "/jobs/{jobid}/accumulators", ok, s.of(jobAccumulators)},
-		{"GET", "/jobs/{jobid}/exceptions", ok, s.of(jobExceptions)},
-		{"GET", "/jobs/{jobid}/execution-result", ok, s.of(executionResult)},
-		{"GET", "/jobs/{jobid}/metrics", ok, s.of(jobMetrics)},
-		{"GET", "/jobs/{jobid}/checkpoints", ok, s.of(checkpointing)},
 		{"POST", "/jobs/{jobid}/checkpoints", accepted, s.triggerCheckpoint},
-		{"GET", "/jobs/{jobid}/checkpoints/config", ok, s.of(checkpointConfig)},
-		{"GET", "/jobs/{jobid}/checkpoints/details/{checkpointid}", ok, s.of(checkpointDetails)},
-		{"GET", "/jobs/{jobid}/checkpoints/details/{checkpointid}/subtasks/{vertexid}", ok, s.of(checkpointSubtasks)},
 		{"GET", "/jobs/{jobid}/checkpoints/{triggerid}", ok, s.result(checkpointKind)},
 		{"POST", "/jobs/{jobid}/savepoints", accepted, s.triggerSavepoint},
 		{"GET", "/jobs/{jobid}/savepoints/{triggerid}", ok, s.result(savepointKind)},
 		{"POST", "/jobs/{jobid}/stop", accepted, s.stop},
-		{"GET", "/jobs/{jobid}/vertices/{vertexid}", ok, s.of(vertexDetails)},
-		{"GET", "/jobs/{jobid}/vertices/{vertexid}/backpressure", ok, s.of(vertexBackpressure)},
-		{"GET", "/jobs/{jobid}/vertices/{vertexid}/metrics", ok, s.of(vertexMetrics)},
-		{"GET", "/jobs/{jobid}/vertices/{vertexid}/subtasks/metrics", ok, s.of(subtasksMetrics)},
-		{"GET", "/jobs/{jobid}/vertices/{vertexid}/subtasks/{subtaskindex}", ok, s.of(subtaskDetails)},
-		{"GET", "/jobs/{jobid}/vertices/{vertexid}/subtasks/{subtaskindex}/metrics", ok, s.of(subtaskMetrics)},
-		{"GET", "/jobs/{jobid}/vertices/{vertexid}/subtasktimes", ok, s.of(subtaskTimes)},
-		{"GET", "/jobs/{jobid}/vertices/{vertexid}/watermarks", ok, s.of(vertexWatermarks)},
 		{"POST", "/savepoint-disposal", ok, s.dispose},
 		{"GET", "/savepoint-disposal/{triggerid}", ok, s.result(disposalKind)},
 		{"GET", "/jobmanager/config", ok, s.jobManagerConfig},
@@ -56,6 +36,45 @@ func (s *Server) routes() []route {
 		{"GET", "/taskmanagers/metrics", ok, s.taskManagersMetrics},
 		{"GET", "/taskmanagers/{taskmanagerid}", ok, s.taskManagerDetails},
 		{"GET", "/taskmanagers/{taskmanagerid}/metrics", ok, s.taskManagerMetrics},
+	}
+	for path, look := range looks() {
+		all = append(all, route{"GET", "/jobs/{jobid}" + path, ok, s.of(look)})
+	}
+	return all
+}
+
+// look answers what a job is asked.
+type look func(job Job, r *http.Request) (any, error)
+
+// looks are the paths below a job that only look at it.
+func looks() map[string]look {
+	const (
+		details = "/checkpoints/details/{checkpointid}"
+		vertex  = "/vertices/{vertexid}"
+		subtask = vertex + "/subtasks/{subtaskindex}"
+	)
+	return map[string]look{
+		"":                               jobDetails,
+		"/status":                        jobStatus,
+		"/plan":                          jobPlan,
+		"/config":                        jobConfig,
+		"/jobmanager/config":             configurationOf,
+		"/accumulators":                  jobAccumulators,
+		"/exceptions":                    jobExceptions,
+		"/execution-result":              executionResult,
+		"/metrics":                       jobMetrics,
+		"/checkpoints":                   checkpointing,
+		"/checkpoints/config":            checkpointConfig,
+		details:                          checkpointDetails,
+		details + "/subtasks/{vertexid}": checkpointSubtasks,
+		vertex:                           vertexDetails,
+		vertex + "/backpressure":         vertexBackpressure,
+		vertex + "/metrics":              vertexMetrics,
+		vertex + "/subtasks/metrics":     subtasksMetrics,
+		vertex + "/subtasktimes":         subtaskTimes,
+		vertex + "/watermarks":           vertexWatermarks,
+		subtask:                          subtaskDetails,
+		subtask + "/metrics":             subtaskMetrics,
 	}
 }
 
@@ -89,7 +108,7 @@ func (s *Server) handler() http.Handler {
 }
 
 // of is a path below a job.
-func (s *Server) of(f func(job Job, r *http.Request) (any, error)) handle {
+func (s *Server) of(f look) handle {
 	return func(r *http.Request) (any, error) {
 		job, err := s.job(r)
 		if err != nil {

@@ -42,8 +42,6 @@ type Options struct {
 	Zone            *time.Location
 	// Disk is where savepoints are that are to be disposed of, by the path or URL that a client names.
 	Disk func(path string) (checkpoint.FS, string, error)
-	// Config is the configuration that is shown, secrets masked.
-	Config map[string]string
 }
 
 // DefaultOptions are those of an endpoint for which nothing is set: port 8081, as Flink's.
@@ -171,6 +169,7 @@ func ParsePorts(text string) ([]int, error) {
 // over, the hold is released.
 func (h *Hold) Serve(job Job) {
 	s := h.server
+	job = &metered{Job: job}
 	e := &entry{job: job, facts: job.Facts()}
 	s.mu.Lock()
 	s.jobs = append(s.jobs, e)

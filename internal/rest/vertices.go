@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/flott-dev/flott/internal/plan"
 )
@@ -244,7 +243,7 @@ type subtaskBackpressure struct {
 	Busy     float64 `json:"busyRatio"`
 }
 
-// vertexBackpressure answers with the shares of the subtasks' whole lives.
+// vertexBackpressure answers with the shares of time that the subtasks have spent lately, as rates tell.
 func vertexBackpressure(job Job, r *http.Request) (any, error) {
 	_, index, err := vertex(job, r)
 	if err != nil {
@@ -255,11 +254,11 @@ func vertexBackpressure(job Job, r *http.Request) (any, error) {
 	most := 0.0
 	for i := range v.Vertices[index].Subtasks {
 		t := &v.Vertices[index].Subtasks[i]
-		share := func(d time.Duration) float64 {
-			all := t.Idle + t.Backpressured + t.Busy
-			return float64(d) / float64(max(all, 1))
+		back, idle, busy := t.Rates["backPressuredTimeMs"], t.Rates["idleTimeMs"], t.Rates["busyTimeMs"]
+		s := subtaskBackpressure{Subtask: i, Attempt: v.Attempt}
+		if all := back + idle + busy; all > 0 {
+			s.Ratio, s.Idle, s.Busy = back/all, idle/all, busy/all
 		}
-		s := subtaskBackpressure{Subtask: i, Attempt: v.Attempt, Ratio: share(t.Backpressured), Idle: share(t.Idle), Busy: share(t.Busy)}
 		s.Level = backpressureLevel(s.Ratio)
 		s.OldLevel = s.Level
 		most = max(most, s.Ratio)
