@@ -111,6 +111,33 @@ func TestUnalignedBarriersOvertakeTheFrameAtWork(t *testing.T) {
 	)
 }
 
+// Marks in the rest of a frame stand where they stood between its elements.
+func TestMarksInFlightKeepTheirPlaces(t *testing.T) {
+	b, ws := overtakers(t, 0, 1)
+	var kept []frame.Mark
+	took := b.dep.Checkpoints.Took
+	b.dep.Checkpoints.Took = func(p *Part) {
+		kept = append(kept, p.inFlight[0].frame.Marks...)
+		took(p)
+	}
+	b.build()
+	b.write(ws[0], watermark(3), 1, 2, watermark(5), 3, watermark(7))
+	b.task.scope.RunLen = 1
+	b.task.ops[0].(*saver).push = func(r *frame.Run) error {
+		if frame.Values[int64](r)[0] == 1 {
+			b.write(ws[0], overtakingBarrier(1), mark(frame.End))
+			b.clock.Set(b.clock.Millis() + 2)
+		}
+		return nil
+	}
+	if err := b.run(); err != nil {
+		t.Fatal(err)
+	}
+	if len(kept) != 2 || kept[0].Value != 5 || kept[0].Pos != 1 || kept[1].Value != 7 || kept[1].Pos != 2 {
+		t.Errorf("the marks before 3 and behind it became %+v", kept)
+	}
+}
+
 // A task without room for what it makes begins no run, and takes its snapshot while it waits.
 func TestTasksTakeSnapshotsWhileTheyWaitForRoom(t *testing.T) {
 	b, ws := overtakers(t, 0, 1)

@@ -158,6 +158,9 @@ func TestSnapshotsFailWhoseLogsFindNoMemory(t *testing.T) {
 	if *fate == nil || *fate == errPending || len(s.Lists) != 0 {
 		t.Errorf("%v, lists %v", *fate, s.Lists)
 	}
+	if used := r.rt.Memory.Used(); used != 1<<20-rest {
+		t.Errorf("%d bytes are taken after that, %d before", used, 1<<20-rest)
+	}
 	_, fate = r.snapshot(2, false)
 	r.returns(2)
 	r.work()
