@@ -11,7 +11,7 @@ import (
 // Merging is paid for in bytes: a portion is what is copied at once. Opening a file and making one survive a crash take
 // time as well, and count as so many bytes.
 const (
-	mergeSync = 16 << 20 // bytes that are copied before they are made to survive, so that it doesn't take long at once
+	mergeSync = 8 << 20 // bytes that are copied before they are made to survive, so that it doesn't take long at once
 	openCost  = 64 << 10
 	syncCost  = 1 << 20
 )

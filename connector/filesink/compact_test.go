@@ -154,7 +154,7 @@ func TestLargeMergesAreSyncedInBetween(t *testing.T) {
 	before := disk.Calls(vfs.OpSync)
 	h.feed(x)
 	h.end()
-	if got := disk.Calls(vfs.OpSync) - before; got != 4 { // the fourth file, the merged one at 16 MiB and 32 MiB and at its end
+	if got := disk.Calls(vfs.OpSync) - before; got != 7 { // the fourth file, the merged one at every 8 MiB and at its end
 		t.Errorf("%d times synced", got)
 	}
 	if info, err := disk.Stat("out/part-0-0"); err != nil || info.Size() != 4*(10<<20+1) {

@@ -383,6 +383,9 @@ func TestCrashAtEveryOperationLosesAndDoublesNothing(t *testing.T) {
 			continue // it does to the disk what gzip does
 		}
 		for _, rescale := range []bool{false, true} {
+			if !rescale && strings.HasPrefix(name, "compacted") {
+				continue // the other one has all that happens here
+			}
 			for _, power := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s/rescale %v/power %v", name, rescale, power), func(t *testing.T) {
 					for at := 1; ; at++ {

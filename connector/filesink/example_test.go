@@ -53,3 +53,23 @@ func Example() {
 	// cellar,2016-08-02T12:00:00Z
 	// attic,2016-08-02T12:00:00Z
 }
+
+// What 100 checkpoints leave becomes one file, or earlier: when there are 64 MiB.
+func ExampleSink_CompactAfter() {
+	sink := filesink.New("out", csv.Encoding[struct{ A, B int }](csv.Header())).
+		Compress(filesink.Zstd).
+		CompactAfter(100).
+		CompactSize(64 << 20)
+	fmt.Println(sink.Check())
+	// Output: <nil>
+}
+
+// A policy of one's own: files of 10,000 rows, and none that is open for longer than a day.
+func ExampleSink_RollWhen() {
+	sink := filesink.New("out", csv.Encoding[struct{ A, B int }]()).
+		RollWhen(func(p filesink.Part) bool {
+			return p.Elements >= 10_000 || p.Now-p.Created >= 24*time.Hour.Milliseconds()
+		})
+	fmt.Println(sink.Check())
+	// Output: <nil>
+}

@@ -5,3 +5,6 @@ func (s Sink[T]) Portions(atCheckpoint, portion int64) *Sink[T] {
 	s.compaction.atCheckpoint, s.compaction.portion = atCheckpoint, portion
 	return &s
 }
+
+// In is the same sink in another folder.
+func (s Sink[T]) In(dir string) *Sink[T] { s.dir = dir; return &s }

@@ -2,7 +2,8 @@
 // element one time, and no half files. It owns the life of part files (begun hidden, closed, made visible when the
 // checkpoint that covers them is complete), when a new one begins and in which folder it lies; how an element becomes
 // bytes is a file.Encoding's. It starts no goroutines and takes no checkpoints: the engine, which drives its writers and
-// committers, does. Programs call it: filesink.New("out", jsonl.Encoding[Event]()), written to with CommitTo.
+// committers, does. Programs call it: filesink.New("out", jsonl.Encoding[Event]()), written to with CommitTo, or leave that to
+// WriteToFiles of a stream.
 package filesink
 
 import (
@@ -21,7 +22,8 @@ import (
 //
 // Each subtask writes files of its own, named {prefix}-{subtask}-{count}{suffix}, in folders called buckets. A file is
 // begun under a hidden name, .{name}.inprogress.{id}, and closed when it is large, old or idle enough; the checkpoint that
-// follows covers it, and when that is complete the file gets its name. The end of the input closes all files. After a
+// follows covers it, and when that is complete the file gets its name. Small files may be merged before (CompactAfter,
+// CompactSize). The end of the input closes all files. After a
 // failure the job goes on with what its snapshot covers: of a file that was open, the bytes of the moment of the snapshot
 // are copied into a new hidden file, which is written further; the old one is removed once a later checkpoint is complete.
 // What no snapshot covers stays hidden or is removed, in the buckets that the job writes to.
@@ -155,11 +157,15 @@ func (s Sink[T]) RollOnCheckpoint() *Sink[T] { s.onCheckpoint = true; return &s 
 
 // CompactAfter merges closed files of a bucket that are small: they stay hidden for up to so many checkpoints, savepoints
 // and failed ones included, and become visible as one file, under the name of the first. 1 merges what one checkpoint
-// leaves; 0, the default, sets no limit. Files of records are put one behind the other as they are, those of NewBulk are read
-// and written again: see CompactReading. What is read and written again is all that was in small files, in portions between
-// elements (a megabyte at a time, 8 at a checkpoint); a group that is not through at a checkpoint becomes visible with a
-// later one. The end of the input merges what is left. A file that was open at a restore stays a file of its own, and what was
-// held back then is merged, but not with what comes later.
+// leaves; 0, the default, sets no limit. Files of records are put one behind the other as they are, those of NewBulk are
+// read and written again: see CompactReading.
+//
+// Everything in small files is written twice. That is done in portions: an element waits for a megabyte, now and then for
+// the disk to take eight, a checkpoint for eight; what is not through at a checkpoint becomes visible with a later one. The
+// end of the input merges what is left, at once. Without elements and checkpoints it goes on all the same.
+//
+// A file that was open at a restore stays a file of its own; what was held back then is merged, but not with what comes
+// later.
 func (s Sink[T]) CompactAfter(checkpoints int) *Sink[T] {
 	s.compaction.checkpoints = checkpoints
 	return &s
