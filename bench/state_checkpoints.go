@@ -153,9 +153,8 @@ func hotKeys(ctx context.Context, o stateOptions) (l stateLine, err error) {
 		j.how = []stream.CheckpointOption{stream.IncrementalCheckpoints(true)}
 		err = l.add(j.run(ctx, func(ctx context.Context) (err error) {
 			settle()
-			if interval > 0 { // the first one after the load is full
-				j.feed.at(0)
-				if _, err = j.observe(ctx, 0, 1); err != nil {
+			if interval > 0 {
+				if err = j.settleLayers(ctx, int64(l.StateBytes), o.span(2*patience)); err != nil {
 					return err
 				}
 			}
@@ -184,6 +183,33 @@ func hotKeys(ctx context.Context, o stateOptions) (l stateLine, err error) {
 		multiple("checkpoint / raw write", ratio(saved.checkpoint.median(), raw), 0),
 	}, pauses(&saved, &bare)...)
 	return l, err
+}
+
+// settleLayers lets a job with incremental checkpoints run until one holds few changes: the first ones after the state was
+// filled hold most of it, and soon one holds all of it. It waits no longer than the given time.
+func (j *stateJob) settleLayers(ctx context.Context, size int64, most time.Duration) error {
+	j.feed.at(0)
+	start := time.Now()
+	var looked time.Time
+	var whole int64 // the last checkpoint that held much
+	return j.until(ctx, func() bool {
+		few := false
+		if time.Since(looked) < 50*time.Millisecond {
+			return false
+		}
+		looked = time.Now()
+		for _, c := range j.job.Checkpoints().History {
+			if c.Status != stream.CheckpointCompleted {
+				continue
+			}
+			if c.CheckpointedSize > size/4 {
+				whole = max(whole, c.ID)
+			} else {
+				few = few || whole > 0 && c.ID > whole
+			}
+		}
+		return few || time.Since(start) > most
+	})
 }
 
 // backpressure compares checkpoints of a job with a slow sink with those of a job that has nothing to do.

@@ -217,8 +217,11 @@ type observed struct {
 	peak       float64 // of memory held from the system
 }
 
+// patience is how long one waits for more than one checkpoint.
+const patience = 20 * time.Second
+
 // observe looks at the job for a time, and for as long as it takes to see an element, if any are due, and so many checkpoints
-// from trigger to end.
+// from trigger to end, or at least one when patience is at its end.
 func (j *stateJob) observe(ctx context.Context, d time.Duration, checkpoints int) (o observed, err error) {
 	book := &checkpointBook{from: time.Now().UnixMilli(), seen: map[int64]seenCheckpoint{}}
 	stop := watchMemory(&o.peak)
@@ -229,7 +232,8 @@ func (j *stateJob) observe(ctx context.Context, d time.Duration, checkpoints int
 		if checkpoints > 0 {
 			book.read(j.job)
 		}
-		return time.Since(start) >= d && len(book.seen) >= checkpoints && (!j.flows || j.brought() > from)
+		over, seen := time.Since(start), len(book.seen)
+		return over >= d && (seen >= checkpoints || seen > 0 && over >= patience) && (!j.flows || j.brought() > from)
 	})
 	o.outputs = j.out.end()
 	o.n = float64(j.brought() - from)
