@@ -15,14 +15,39 @@ func fits(want, have *pq.Schema) error {
 		from, ok := have.Lookup(path...)
 		name := strings.Join(path, ".")
 		switch {
-		case !ok && to.Node.Optional():
+		case !ok && mayMiss(want, have, path):
 		case !ok:
-			return fmt.Errorf("the file has no column %s; a field that may be missing is a pointer or has the tag optional. "+
-				"It has %s", name, columnNames(have))
+			return fmt.Errorf("the file has no column %s; a field that may be missing is a pointer to a value, not to a struct, "+
+				"or has the tag optional. It has %s", name, columnNames(have))
 		case to.MaxRepetitionLevel != from.MaxRepetitionLevel:
 			return fmt.Errorf("column %s is a list in the file or in the struct, but not in both", name)
 		case !widens(to.Node.Type(), from.Node.Type()):
 			return fmt.Errorf("column %s is %s in the file, which a field of type %s does not hold", name, from.Node.Type(), to.Node.Type())
+		}
+	}
+	return nil
+}
+
+// mayMiss tells whether a column may be missing in a file: it is optional, and so is no group around it that is missing,
+// too. Of such a group the library would say that it is there or not as it sees fit, by what a list beside it holds.
+func mayMiss(want, have pq.Node, path []string) bool {
+	for _, name := range path {
+		want, have = child(want, name), child(have, name)
+		if have == nil && !want.Leaf() && !want.Required() {
+			return false
+		}
+	}
+	return want.Optional()
+}
+
+// child is a field of a group, nil if it has none of that name.
+func child(n pq.Node, name string) pq.Node {
+	if n == nil || n.Leaf() {
+		return nil
+	}
+	for _, f := range n.Fields() {
+		if f.Name() == name {
+			return f
 		}
 	}
 	return nil

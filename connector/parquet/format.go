@@ -12,7 +12,7 @@ import (
 
 // Format reads the rows of Parquet files into elements of the struct type T. Only the columns that T has are read; those of
 // the file may be narrower (32 bits for 64, or a timestamp in another unit). A column that a file does not have is an
-// error unless T has it as optional (a pointer, or by the tag). Null is the zero value where a field is no pointer, 1970 for
+// error unless T has it as optional (a pointer to a value, or by the tag). Null is the zero value where a field is no pointer, 1970 for
 // a time.
 //
 // Files are cut into splits at row groups: one belongs to the split in which it begins, so splits smaller than those are
