@@ -38,6 +38,8 @@ type Control struct {
 
 	restored    *restored
 	checkpoints int64 // the number of the last one
+
+	coordinators []*coordinator
 }
 
 // node is an operator at work.
@@ -97,10 +99,10 @@ func newControl(t testing.TB, c *config, jg *plan.JobGraph, inputs int) *Control
 func (c *Control) build(jg *plan.JobGraph, stands map[*graph.Node]*operator.Output) error {
 	for _, v := range jg.Vertices {
 		for _, n := range v.Nodes {
-			if stands[n.Node] != nil || n.Node == jg.Graph.Nodes[len(jg.Graph.Nodes)-1] {
+			if stands[n.Node] != nil || !c.config.shape.sink && n.Node == jg.Graph.Nodes[len(jg.Graph.Nodes)-1] {
 				continue
 			}
-			if len(n.Node.Inputs) == 0 {
+			if len(n.Node.Inputs) == 0 && !c.config.shape.source {
 				return fmt.Errorf("build the operator: %v has no input", n.Node)
 			}
 			if err := c.add(n); err != nil {
@@ -159,6 +161,9 @@ func (c *Control) add(n *plan.ChainNode) error {
 	at := &node{op: n.Node.New(), rt: rt, host: h, fanIn: map[int]*union{}, groups: groups}
 	c.nodes[n.Node] = at
 	c.order = append(c.order, at)
+	if n.Node.NewCoordinator != nil {
+		return c.coordinate(at, n.Node.NewCoordinator())
+	}
 	return nil
 }
 
@@ -232,7 +237,7 @@ func (c *Control) open() error {
 				return fmt.Errorf("open the operator: %w", err)
 			}
 		}
-		return nil
+		return c.startCoordinators()
 	})
 }
 
@@ -297,6 +302,7 @@ func (c *Control) TrySetProcessingTime(ms int64) error {
 	return c.guard(func() error {
 		c.clock.Set(ms)
 		c.scope.Now = ms
+		c.repeat(ms)
 		return c.scope.Timers.Run(ms)
 	})
 }
@@ -344,6 +350,11 @@ func (c *Control) TryClose() (err error) {
 	}
 	c.cancel()
 	c.spawn.Wait()
+	for _, co := range c.coordinators {
+		if e := co.Close(); err == nil && e != nil {
+			err = fmt.Errorf("close the enumerator: %w", e)
+		}
+	}
 	return err
 }
 

@@ -28,6 +28,13 @@ type config struct {
 	start       int64
 	readOnly    bool
 	restored    []*Snapshot
+	shape       shape
+}
+
+// shape says what of a plan is driven.
+type shape struct {
+	source bool // the plan begins with a source, not with stand-ins for inputs
+	sink   bool // it ends with a sink, not with a stand-in for the output
 }
 
 // side is what a harness knows of a side output's type.

@@ -27,7 +27,8 @@ type Snapshot struct {
 // operatorSnapshot is the state of one operator.
 type operatorSnapshot struct {
 	node        *node
-	first, last int // key groups
+	first, last int    // key groups
+	coordinator []byte // of the source's enumerator
 	state       operator.Snapshot
 	written     checkpoint.State // what can be read again and again
 }
@@ -49,11 +50,15 @@ func (c *Control) TrySnapshot() (*Snapshot, error) {
 	s := &Snapshot{id: c.checkpoints, seed: c.seed, subtask: c.scope.Subtask, parallelism: c.scope.Parallelism}
 	c.t.Cleanup(s.release)
 	return s, c.guard(func() error {
-		if err := c.entries[0].out.Mark(frame.Mark{Kind: frame.Barrier, Value: s.id}); err != nil {
+		states, err := c.holdCoordinators(s.id)
+		if err == nil {
+			err = c.first().Mark(frame.Mark{Kind: frame.Barrier, Value: s.id})
+		}
+		if err != nil {
 			return err
 		}
 		for _, n := range c.order {
-			if err := s.add(c, n); err != nil {
+			if err := s.add(c, n, states[n]); err != nil {
 				return err
 			}
 		}
@@ -61,8 +66,16 @@ func (c *Control) TrySnapshot() (*Snapshot, error) {
 	})
 }
 
-func (s *Snapshot) add(c *Control, n *node) error {
-	o := &operatorSnapshot{node: n, first: n.groups.First, last: n.groups.Last}
+// first is the output from which a barrier comes.
+func (c *Control) first() *operator.Output {
+	if len(c.entries) == 0 {
+		return c.order[0].op.Output("")
+	}
+	return &c.entries[0].out
+}
+
+func (s *Snapshot) add(c *Control, n *node, coordinator []byte) error {
+	o := &operatorSnapshot{node: n, coordinator: coordinator, first: n.groups.First, last: n.groups.Last}
 	o.state = operator.Snapshot{ID: s.id, Groups: n.rt.MaxParallelism}
 	s.operators = append(s.operators, o)
 	c.scope.At = n.rt
@@ -174,7 +187,7 @@ func (c *config) assemble() (*restored, error) {
 	}
 	for i, o := range first.operators {
 		m := checkpoint.Operator{
-			ID: o.node.rt.UID, Name: o.node.rt.Name, Parallelism: first.parallelism, MaxParallelism: o.state.Groups,
+			ID: o.node.rt.UID, Name: o.node.rt.Name, Parallelism: first.parallelism, MaxParallelism: o.state.Groups, Coordinator: o.coordinator,
 		}
 		for _, s := range c.restored {
 			p, err := r.write(s, i)
