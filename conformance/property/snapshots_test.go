@@ -149,7 +149,7 @@ func survivors() []survivor {
 // same parallelism or another one, goes on as one that is not.
 func TestOperatorsSurviveSnapshots(t *testing.T) {
 	first := number("FLOTT_SEED", 1)
-	for _, s := range survivors() {
+	for _, s := range append(survivors(), plainSurvivors()...) {
 		for seed := first; seed < first+2*number("FLOTT_SOAK", 10); seed++ {
 			t.Run(fmt.Sprint(s.name, "/seed ", seed), func(t *testing.T) { s.survive(t, seed) })
 		}
