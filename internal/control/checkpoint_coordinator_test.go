@@ -121,6 +121,18 @@ func TestRecoveryGoesBackToTheNewestSnapshot(t *testing.T) {
 	want(t, "restored", r.restores[0].Checkpoint.ID, 1)
 }
 
+func TestStartDelayIsFromTheTriggerToTheFirstBarrier(t *testing.T) {
+	r := newRig(t, nil)
+	r.pass(time.Second)
+	id := r.trigger(Checkpoint)
+	for i, task := range tasks() {
+		first := r.at.Mono + int64(i-1)*int64(time.Millisecond) // the first one has seen it too early: a clock was moved
+		r.step(Acknowledged{Job: "job", Task: TaskRef{TaskID: task}, Checkpoint: id, Metrics: TaskMetrics{FirstBarrier: first}})
+	}
+	v := r.c.Overview().LatestCompleted.Vertices
+	want(t, "delays", fmt.Sprint(v[0].Subtasks[0].StartDelay, v[0].Subtasks[1].StartDelay, v[2].Subtasks[1].StartDelay), "0s 0s 4ms")
+}
+
 // Trap B030: durations are measured by the monotonic clock.
 func TestStatisticsWithstandClockJumps(t *testing.T) {
 	for _, jump := range []int64{-3_600_000, 3_600_000} {

@@ -179,6 +179,9 @@ func (h *checkpointHistory) trigger(p *pendingCheckpoint, tasks *checkpointTasks
 func (h *checkpointHistory) acknowledge(p *pendingCheckpoint, id TaskID, m TaskMetrics, finished bool, at Instant) {
 	s := h.running[p.id]
 	i := slices.IndexFunc(s.Vertices, func(v VertexCheckpointStatistics) bool { return v.Vertex == id.Vertex })
+	if m.FirstBarrier != 0 {
+		m.StartDelay = time.Duration(m.FirstBarrier - p.started)
+	}
 	m = m.clamped()
 	s.Vertices[i].Subtasks[id.Subtask] = SubtaskCheckpointStatistics{
 		Acknowledged: true, Finished: finished, Ack: max(p.timestamp, at.Wall), Duration: p.elapsed(at), TaskMetrics: m,

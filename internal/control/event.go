@@ -55,7 +55,8 @@ type TaskMetrics struct {
 	Processed        int64         // bytes processed during the alignment
 	Persisted        int64         // bytes of data in flight that are part of the snapshot
 	Alignment        time.Duration // from the first to the last barrier
-	StartDelay       time.Duration // from the trigger to the first barrier
+	StartDelay       time.Duration // from the trigger to the first barrier; follows from FirstBarrier if that is known
+	FirstBarrier     int64         // when it came, ns by the coordinator's monotonic clock; 0: unknown
 	Sync, Async      time.Duration // the part of the work during which the task stood still, and the rest
 	Unaligned        bool
 }

@@ -48,3 +48,30 @@ func TestCheckpointsAreCompletedWhereBarriersNeedLongerThanTheInterval(t *testin
 		}
 	})
 }
+
+// The history tells how long a barrier needed to come to a task: behind a slow one it waits in line.
+func TestBarriersThatWaitInLineAreSeenInTheHistory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := kept(1)
+		e.Settings.Checkpoints.History = 1000
+		typ := typeOf[int64](t)
+		long := add(e, graph.Source, "long", typ, func() operator.Operator { return &tap{out: operator.NewOutput(typ), limit: 100} })
+		add(e, graph.Operator, "slow", typ, func() operator.Operator {
+			return element.TryMap(typ, typ, func(_ context.Context, x int64) (int64, error) {
+				time.Sleep(3 * time.Millisecond)
+				return x, nil
+			})
+		}, graph.Edge{From: long, Partitioner: &graph.Partitioner{Strategy: graph.Rebalance}})
+		x := start(t, e)
+		wait(t, x)
+		longest := map[string]time.Duration{}
+		for _, c := range x.Checkpoints().History {
+			for _, v := range c.Vertices {
+				longest[v.Name] = max(longest[v.Name], v.Subtasks[0].StartDelay)
+			}
+		}
+		if longest["long"] > time.Millisecond || longest["slow"] < 20*time.Millisecond {
+			t.Errorf("the longest delays are %v", longest)
+		}
+	})
+}

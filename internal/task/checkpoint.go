@@ -259,7 +259,7 @@ func (t *Task) snapshot(a control.BarrierAction) error {
 	if a.Barrier.Kind.Stops() {
 		c.halt = id
 	}
-	p.Metrics.Alignment = time.Duration(a.Took)
+	p.Metrics.FirstBarrier, p.Metrics.Alignment = start-a.Took, time.Duration(a.Took)
 	p.Metrics.Sync = time.Duration(t.d.Clock.Nanos() - start)
 	if a.Unaligned {
 		c.sight.recording.part = p
