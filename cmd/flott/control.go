@@ -265,17 +265,21 @@ func (a *app) dispose(path, address string, named bool) error {
 	if path == "" {
 		return &usageError{"savepoint", "-d needs the PATH of a savepoint"}
 	}
-	remove := func() error { return a.disposeThere(path, address) }
-	if !named {
+	begun := func() { fmt.Fprintf(a.out, "Disposing savepoint '%s'.\nWaiting for response...\n", path) }
+	if named {
+		begun()
+		if err := a.disposeThere(path, address); err != nil {
+			return err
+		}
+	} else { // nothing is said of what can't be done
 		at, err := a.locate(path)
 		if err != nil {
 			return fmt.Errorf("dispose of the savepoint: %w", err)
 		}
-		remove = func() error { return at.explain(checkpoint.Dispose(at.fs, at.path)) }
-	}
-	fmt.Fprintf(a.out, "Disposing savepoint '%s'.\nWaiting for response...\n", path)
-	if err := remove(); err != nil {
-		return err
+		if err := checkpoint.Dispose(at.fs, at.path); err != nil {
+			return at.explain(err)
+		}
+		begun()
 	}
 	fmt.Fprintf(a.out, "Savepoint '%s' disposed.\n", path)
 	return nil

@@ -123,6 +123,8 @@ func TestSnapshotsInObjectStores(t *testing.T) {
 // Nothing is begun, and nothing said, before it is known where a savepoint lies; no job is asked that nobody has named.
 func TestDisposeOfWhatNobodyCanReach(t *testing.T) {
 	for args, want := range map[string]string{
+		"savepoint dispose nowhere":      "no snapshot was completed there",
+		"savepoint -d nowhere":           "no snapshot was completed there",
 		"savepoint dispose ftp://host/x": `storage "ftp" is not part of this program`,
 		"savepoint -d ftp://host/x":      `storage "ftp" is not part of this program`,
 		"savepoint dispose file:x":       "names no file of this machine",
