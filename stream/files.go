@@ -78,7 +78,7 @@ func (e *Env) ReadTextFile(path string, opts ...ReadOption) *Stream[string] {
 }
 
 // ReadFile is a stream of the records of files in a format: csv.Format, jsonl.Format, file.Delimited, file.Prefixed,
-// file.Text or one of your own. Paths are as in ReadTextFile.
+// file.Text, those of the modules connector/parquet and connector/avro, or one of your own. Paths are as in ReadTextFile.
 func (e *Env) ReadFile[T any](format file.Format[T], path string, opts ...ReadOption) *Stream[T] {
 	return e.readFile("File Source", file.New(format, path), opts)
 }
