@@ -147,7 +147,7 @@ func testFrozenRows[K comparable](t *tester, seed uint64, keys int, key func(n i
 	d := newDriver(t, seed, keys, 1, key)
 	var open []*snapshot
 	snapshots, refilled := 0, 0
-	for i := range 120 {
+	for i := range rounds(120) {
 		d.steps()
 		if len(open) < 3 && d.r.IntN(8) == 0 {
 			open = append(open, d.freeze())
@@ -159,7 +159,7 @@ func testFrozenRows[K comparable](t *tester, seed uint64, keys int, key func(n i
 				open = slices.Delete(open, n, n+1)
 			}
 		}
-		if i%40 == 39 {
+		if every := rounds(40); i%every == every-1 {
 			d.refill()
 			refilled++
 		}
@@ -172,7 +172,7 @@ func testFrozenRows[K comparable](t *tester, seed uint64, keys int, key func(n i
 	}
 	d.run(d.key1(0)) // sees what was released
 	d.checkClosed()
-	if snapshots < 5 || refilled < 3 {
+	if snapshots < rounds(5) || refilled < 3 {
 		t.Errorf("only %d snapshots, %d restores", snapshots, refilled)
 	}
 }

@@ -46,7 +46,7 @@ type chained[K comparable] struct {
 func testChanges[K comparable](t *tester, seed uint64, keys int, key func(n int) K) {
 	t.Parallel()
 	c := &chained[K]{driver: newDriver(t, seed, keys, 1, key)}
-	for i := range 160 {
+	for i := range rounds(160) {
 		for _, m := range c.models {
 			m.fades = i%40 >= 32
 		}
@@ -71,7 +71,7 @@ func testChanges[K comparable](t *tester, seed uint64, keys int, key func(n int)
 	}
 	c.run(c.key1(0))
 	c.checkClosed()
-	if c.merges < 10 || c.refills < 1 { // fewer where changes are whole tables, which take long to read
+	if c.merges < rounds(10) || c.refills < 1 { // fewer where changes are whole tables, which take long to read
 		t.Errorf("only %d merges, %d restores", c.merges, c.refills)
 	}
 }

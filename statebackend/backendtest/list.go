@@ -48,7 +48,7 @@ func testLists[K comparable, V any](t *tester, key func(int) K, value func(*rand
 	for _, n := range names {
 		o.want[n] = map[K][]V{}
 	}
-	for round := range 600 {
+	for round := range rounds(600) {
 		o.ns = names[o.rnd.IntN(len(names))]
 		if ns != nil {
 			o.table.SetNamespace([]byte(o.ns))

@@ -72,7 +72,7 @@ func testMaps[K, M comparable, V any](
 	for _, n := range names {
 		o.want[n] = map[K]*ordered[M, V]{}
 	}
-	for round := range 600 {
+	for round := range rounds(600) {
 		o.ns = names[o.rnd.IntN(len(names))]
 		if ns != nil {
 			o.table.SetNamespace([]byte(o.ns))

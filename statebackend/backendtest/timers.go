@@ -184,7 +184,7 @@ func testTimers[K comparable](t *tester, ns *serde.Key, key func(n int) (key, ns
 		m.key, m.ns = key(r.IntN(60))
 		return m
 	}
-	for round := range 40 {
+	for round := range rounds(40) {
 		for range r.IntN(1500) {
 			switch n := r.IntN(10); {
 			case n < 6:

@@ -139,7 +139,7 @@ func testValues[K comparable, V any](t *tester, key func(int) K, value func(*ran
 	for _, n := range names {
 		o.want[n] = map[K]V{}
 	}
-	for round := range 900 {
+	for round := range rounds(900) {
 		o.names = names
 		o.enter()
 		o.round(round)

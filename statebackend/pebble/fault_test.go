@@ -49,7 +49,7 @@ func (c *counts) fill(runs int) (err error) {
 
 // TestFullDiskEndsTheTaskAndNothingElse runs out of room at many moments.
 func TestFullDiskEndsTheTaskAndNothingElse(t *testing.T) {
-	for _, room := range []int64{10, 3000, 1 << 20, 9 << 20} {
+	for _, room := range []int64{10, 3000, 1 << 20, 3 << 20} {
 		folder := t.TempDir()
 		disk := &fullDisk{FS: vfs.Default}
 		disk.left.Store(room)
