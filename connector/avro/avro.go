@@ -23,7 +23,7 @@ import (
 var ErrDamaged = errors.New("the file is damaged or no Avro container file")
 
 // maxSlice is how many items an array may have: the library takes the memory before it looks for them.
-const maxSlice = 1 << 24
+const maxSlice = 1 << 22
 
 // library is the library with limits, for one format or encoding: it keeps what it compiled.
 func library() avro.API {

@@ -2,6 +2,7 @@ package avro_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -353,6 +354,59 @@ func TestDamagedFilesAreErrorsThatNameThePlace(t *testing.T) {
 			t.Errorf("%s: %d rows, %v, want offset %d", name, len(got), err, c.at)
 		}
 	}
+}
+
+// container makes a file with one block of one record, without compression.
+func container(schema, record string) []byte {
+	text := func(b []byte, s string) []byte { return append(binary.AppendVarint(b, int64(len(s))), s...) }
+	sync := strings.Repeat("s", 16)
+	b := text(text([]byte("Obj\x01\x02"), "avro.schema"), schema)
+	return append(text(append(append(b, 0), sync+"\x02"...), record), sync...)
+}
+
+// TestLengthsThatCanNotBeEndAtOnce reads records whose lengths would make the library loop for years, or take all memory.
+func TestLengthsThatCanNotBeEndAtOnce(t *testing.T) {
+	type narrow struct {
+		ID int64 `avro:"id"`
+	}
+	type wide struct {
+		ID   int64   `avro:"id"`
+		More []int64 `avro:"more"`
+	}
+	type mapped struct {
+		ID   int64            `avro:"id"`
+		More map[string]int64 `avro:"more"`
+	}
+	const huge = "\xfe\xff\xff\xff\xff\xff\xff\xff\x7f"
+	record := func(more string) string {
+		return `{"type": "record", "name": "R", "fields": [{"name": "more", "type": ` + more + `}, {"name": "id", "type": "long"}]}`
+	}
+	array, dictionary := record(`{"type": "array", "items": "long"}`), record(`{"type": "map", "values": "long"}`)
+	for name, c := range map[string]struct {
+		schema, record string
+		read           func(m *vfs.Mem) error
+	}{
+		"an array that is skipped":          {array, huge + "\x02", reads[narrow]},
+		"an array of bytes that is skipped": {array, "\x01" + huge + "\x02", reads[narrow]},
+		"a map that is skipped":             {dictionary, huge + "\x02", reads[narrow]},
+		"a text that is skipped":            {record(`"string"`), huge + "\x02", reads[narrow]},
+		"an array":                          {array, huge + "\x02", reads[wide]},
+		"an array of some size":             {array, "\x80\x80\x80\x04", reads[wide]},
+		"a map":                             {dictionary, huge + "\x00\x02", reads[mapped]},
+	} {
+		err := c.read(disk(t, map[string][]byte{"a": container(c.schema, c.record)}))
+		if e, ok := errors.AsType[*file.Error](err); !ok || e.Path != "a" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := reads[wide](disk(t, map[string][]byte{"a": container(array, "\x04\x02\x04\x00\x02")})); err != nil {
+		t.Errorf("nothing is wrong: %v", err)
+	}
+}
+
+func reads[T any](m *vfs.Mem) error {
+	_, err := filetest.Collect(avro.Source[T]("a").On(m), 1, 9)
+	return err
 }
 
 func TestDamagedBlocksAreErrors(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 //
 // Files are cut into splits anywhere: a block belongs to the split in which it begins, found by sync markers. After a
 // restore reading goes on at the record. A file that is damaged fails the job with its name and the place; there are no
-// bad records to skip.
+// bad records to skip. Blocks have up to 256 MiB, arrays up to 4 Mi items; more is taken for damage.
 func Format[T any](schema string) file.Format[T] {
 	f := &format[T]{api: library()}
 	if f.err = f.describe(schema); f.err != nil {
