@@ -20,6 +20,14 @@ type Backend interface {
 	Open(Options) (Store, error)
 }
 
+// Spiller is implemented by backends whose state may be larger than memory. Windows that could be kept in the memory of their
+// operators, which is faster, are kept in the store then.
+type Spiller interface {
+	Backend
+	// Spills says that state goes to disk when memory is used up.
+	Spills() bool
+}
+
 // Options is what a store needs to know of the subtask that it serves.
 type Options struct {
 	// Key is the type of the stream's key. Required.

@@ -85,6 +85,11 @@ func (s *AllWindowedStream[T, W]) AllowedLateness(d time.Duration) *AllWindowedS
 	return &AllWindowedStream[T, W]{s.w.AllowedLateness(d)}
 }
 
+// KeepInMemory is WindowedStream.KeepInMemory.
+func (s *AllWindowedStream[T, W]) KeepInMemory() *AllWindowedStream[T, W] {
+	return &AllWindowedStream[T, W]{s.w.KeepInMemory()}
+}
+
 // SideOutputLateData is WindowedStream.SideOutputLateData.
 func (s *AllWindowedStream[T, W]) SideOutputLateData(tag process.OutputTag[T]) *AllWindowedStream[T, W] {
 	return &AllWindowedStream[T, W]{s.w.SideOutputLateData(tag)}

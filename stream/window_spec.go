@@ -49,6 +49,7 @@ type windowSpec struct {
 	gap        *sessions.Gap  // nil: they are no sessions
 	mergeable  bool           // the trigger
 	unkeyed    bool
+	inMemory   bool // also where the backend spills
 	unassigned bool // there was no assigner
 	mistakes   []windowMistake
 }
@@ -248,23 +249,36 @@ func (c *core) window(f windowFunction, w *windowSpec, key *operator.Key, out *f
 	path := w.path(c.env, f.k)
 	w.show(n, path, f.contents)
 	in := c.typ
-	n.New = func() operator.Operator {
-		s := windows.Spec{
+	spec := func() windows.Spec {
+		return windows.Spec{
 			In: in, Out: out, Key: key, Sides: n.Side, Lateness: w.lateness.Milliseconds(), Late: w.late, Place: n.Caller,
 		}
-		switch path {
-		case slicedPath:
-			return slicing.New(s, w.grid.Grid(), w.domain, f.k)
-		case sessionPath:
-			return sessions.New(s, *w.gap, w.domain, f.k)
-		}
-		return f.general(s)
+	}
+	general := func() operator.Operator { return f.general(spec()) }
+	switch path {
+	case slicedPath:
+		n.New = func() operator.Operator { return slicing.New(spec(), w.grid.Grid(), w.domain, f.k) }
+	case sessionPath:
+		n.New = func() operator.Operator { return sessions.New(spec(), *w.gap, w.domain, f.k) }
+	default:
+		n.New = general
+	}
+	if path != generalPath {
+		n.OnDisk = w.onDisk(path, general)
 	}
 	n.Inputs, n.NonParallel, n.NeedsTimestamps = c.edges(), w.unkeyed, w.inEventTime()
 	n.AlignedInputs = w.inStep(path)
 	d := c.env.add(n).sided().timed() // results have the end of their window, whatever time it is in
 	d.keyed(key)
 	return d
+}
+
+// onDisk is what an operator with a path of its own is where the state backend keeps more than memory holds.
+func (w *windowSpec) onDisk(path string, general func() operator.Operator) *graph.Alternative {
+	if w.inMemory {
+		return nil
+	}
+	return &graph.Alternative{New: general, Attributes: map[string]string{"window path": generalPath + " (windows on disk, not " + path + ")"}}
 }
 
 // pair adds a windowed operator with two inputs, which takes the general path.

@@ -116,6 +116,16 @@ func (s *WindowedStream[T, K, W]) AllowedLateness(d time.Duration) *WindowedStre
 	return &WindowedStream[T, K, W]{s.c, s.key, s.w.allow(d)}
 }
 
+// KeepInMemory lets the windows be held in the memory of the operator also where the state backend keeps state on disk, if their
+// path in a job on a backend in memory would be slices or sessions. That is faster, most of all where the cache of the backend
+// is small; all windows that are open must fit into memory. Default: the backend keeps them. A snapshot fits only jobs that keep
+// windows in the same way.
+func (s *WindowedStream[T, K, W]) KeepInMemory() *WindowedStream[T, K, W] {
+	w := s.w.copy()
+	w.inMemory = true
+	return &WindowedStream[T, K, W]{s.c, s.key, w}
+}
+
 // SideOutputLateData sends elements that are too late for their windows to a side output of the result, with their own
 // timestamps. Default: they are dropped, and counted by the operator's metric numLateRecordsDropped.
 func (s *WindowedStream[T, K, W]) SideOutputLateData(tag process.OutputTag[T]) *WindowedStream[T, K, W] {

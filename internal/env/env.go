@@ -143,6 +143,11 @@ func (e *Env) Graph(name string) (*graph.Graph, error) {
 	if len(g.Nodes) == 0 && err == nil {
 		return nil, errors.New("the job has no operators: build a stream before Execute")
 	}
+	if b, wrong := e.backend(); wrong == nil { // else the submission says so
+		if s, ok := b.(statebackend.Spiller); ok && s.Spills() {
+			return g.Spilled(), err
+		}
+	}
 	return &g, err
 }
 

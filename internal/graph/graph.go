@@ -85,6 +85,8 @@ type Node struct {
 
 	// New makes one subtask's operator. It must not do anything that can fail or wait: that belongs to Open.
 	New func() operator.Operator
+	// OnDisk, if set, is what the node is where the state backend keeps more state than fits into memory (Graph.Spilled).
+	OnDisk *Alternative
 	// NewCoordinator makes the part that runs once per job beside the job manager (a source's enumerator); nil for most.
 	NewCoordinator func() operator.Coordinator
 	// Prepare is called once, before the first attempt, with the resolved parallelism: a sink looks at its target. nil for

@@ -40,6 +40,9 @@ type Backend struct {
 // Name is "pebble".
 func (Backend) Name() string { return "pebble" }
 
+// Spills implements statebackend.Spiller.
+func (Backend) Spills() bool { return true }
+
 const (
 	defaultCache = 64 << 20
 	leastCache   = 64 << 10
