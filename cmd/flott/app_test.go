@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -56,11 +57,11 @@ func TestStorageThatFails(t *testing.T) {
 		"savepoint verify savepoints/savepoint-001122-7",
 	} {
 		failing := 0
-		for at := 1; ; at++ { // the call of the file system that fails
+		for at := int64(1); ; at++ { // the call of the file system that fails
 			f := &failingFS{FS: vfs.OS{}, at: at, err: worn}
 			var stdout, stderr bytes.Buffer
 			code := (&app{stdout: &stdout, stderr: &stderr, fs: f}).run(strings.Fields(args))
-			if f.calls < at {
+			if f.calls.Load() < at {
 				break
 			}
 			failing++
@@ -80,15 +81,16 @@ func TestStorageThatFails(t *testing.T) {
 	}
 }
 
-// failingFS fails to open one file.
+// failingFS fails to open one file. Several may be opened at once.
 type failingFS struct {
 	vfs.FS
-	calls, at int
-	err       error
+	calls atomic.Int64
+	at    int64
+	err   error
 }
 
 func (f *failingFS) Open(name string) (vfs.File, error) {
-	if f.calls++; f.calls == f.at {
+	if f.calls.Add(1) == f.at {
 		return nil, f.err
 	}
 	return f.FS.Open(name)

@@ -17,7 +17,7 @@ var rewrite = flag.Bool("rewrite", false, "rewrite the scripts' expected output"
 // call runs the program in this process.
 func call(args ...string) (stdout, stderr string, code int) {
 	var out, errs bytes.Buffer
-	a := &app{stdout: &out, stderr: &errs, fs: vfs.OS{}, storages: storages(), build: "Version: v1.2.3, Commit ID: 0123456"}
+	a := &app{stdout: &out, stderr: &errs, fs: vfs.OS{}, build: "Version: v1.2.3, Commit ID: 0123456"}
 	code = a.run(args)
 	return out.String(), errs.String(), code
 }
