@@ -55,7 +55,7 @@ func TestTimersNeedNotFitIntoMemory(t *testing.T) {
 		t.Errorf("on heap: %v", err)
 	}
 	env = stream.NewEnv(stream.WithMemory(memory), stream.WithBackends(pebble.Backend{Folder: t.TempDir(), CacheBytes: 2 << 20})).
-		EnableCheckpointing(100*time.Millisecond, stream.IncrementalCheckpoints(true))
+		EnableCheckpointing(100*time.Millisecond, stream.IncrementalCheckpoints(true)).SetCheckpointStorage(t.TempDir())
 	fired, sum := remind(env, n)
 	if _, err := env.Execute(t.Context(), "reminders"); err != nil {
 		t.Fatal(err)
