@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -99,8 +100,9 @@ func strictJob(e *stream.Env, disk vfs.FS, n int64, read func()) {
 
 // fileIDs are ids for hidden files that no run shares with another.
 func fileIDs() func() string {
-	r := rand.New(rand.NewPCG(rand.Uint64(), 1))
-	return func() string { return fmt.Sprintf("%016x", r.Uint64()) }
+	var next atomic.Uint64
+	next.Store(rand.Uint64())
+	return func() string { return fmt.Sprintf("%016x", next.Add(1)) }
 }
 
 // strictCase is a way to take checkpoints.
