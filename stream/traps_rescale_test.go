@@ -42,10 +42,10 @@ func TestB033MovedSavepointIsClaimed(t *testing.T) {
 			t.Fatal(err)
 		}
 		moved := filepath.Join(other, "moved")
-		if err := os.Rename(at, moved); err == nil {
-			err = os.RemoveAll(parent)
+		if err := os.Rename(at, moved); err != nil {
+			t.Fatal(err)
 		}
-		if err != nil {
+		if err := os.RemoveAll(parent); err != nil {
 			t.Fatal(err)
 		}
 		opts := []stream.Option{stream.WithRecovery(recovery), stream.WithSavepoint(moved, stream.ClaimSavepoint())}
