@@ -36,6 +36,9 @@ func ruleOperatorsClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-s.closing
+	for job.Status() == "CREATED" { // its tasks run before it says that they all do
+		time.Sleep(time.Millisecond)
+	}
 	select {
 	case <-job.Done():
 		t.Error("the job has ended while an operator is being closed")
