@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -75,39 +74,6 @@ func readings(from, to int) (rs []reading) {
 	return rs
 }
 
-// pack writes rows in portions of a few.
-func pack[T any](t testing.TB, e file.BulkEncoding[T], rows []T) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	w, err := e.Open(&b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for part := range slices.Chunk(rows, 100) {
-		if err := w.Write(part); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
-
-func disk(t testing.TB, files map[string][]byte) *vfs.Mem {
-	t.Helper()
-	m := vfs.NewMem()
-	for name, data := range files {
-		if err := m.MkdirAll(path.Dir(name)); err != nil {
-			t.Fatal(err)
-		}
-		if err := vfs.WriteFile(m, name, data); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return m
-}
-
 func TestWhatIsWrittenIsReadAtAnySplitSize(t *testing.T) {
 	want := readings(0, 1000)
 	for _, opts := range [][]avro.Option{
@@ -117,8 +83,8 @@ func TestWhatIsWrittenIsReadAtAnySplitSize(t *testing.T) {
 		{avro.Compression(avro.Uncompressed), avro.BlockSize(1)},
 		{avro.Compression(avro.Uncompressed), avro.BlockSize(1 << 20)},
 	} {
-		data := pack(t, avro.Encoding[reading](schema, opts...), want)
-		m := disk(t, map[string][]byte{"d/a.avro": data})
+		data := filetest.Pack(t, avro.Encoding[reading](schema, opts...), want)
+		m := filetest.Disk(t, map[string][]byte{"d/a.avro": data})
 		for _, split := range []int64{1 << 10, 9999, int64(len(data)), 1 << 30} {
 			for _, reader := range []string{"", schema} {
 				got, err := filetest.Collect(file.New(avro.Format[reading](reader), "d").On(m).SplitSize(split), 1, 33)
@@ -132,8 +98,8 @@ func TestWhatIsWrittenIsReadAtAnySplitSize(t *testing.T) {
 
 // TestABlockBelongsToOneSplit cuts a small file everywhere: through the header, markers and blocks.
 func TestABlockBelongsToOneSplit(t *testing.T) {
-	data := pack(t, avro.Encoding[int64](`"long"`, avro.BlockSize(3), avro.Compression(avro.Uncompressed)), []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10})
-	m := disk(t, map[string][]byte{"a": data})
+	data := filetest.Pack(t, avro.Encoding[int64](`"long"`, avro.BlockSize(3), avro.Compression(avro.Uncompressed)), []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10})
+	m := filetest.Disk(t, map[string][]byte{"a": data})
 	for split := int64(1); split <= int64(len(data)); split++ {
 		got, err := filetest.Collect(file.New(avro.Format[int64](""), "a").On(m).SplitSize(split), 1, 2)
 		if err != nil || !slices.Equal(got, []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}) {
@@ -145,8 +111,8 @@ func TestABlockBelongsToOneSplit(t *testing.T) {
 // TestReadingGoesOnAtTheRecord stops after every few polls, and reads the rest with other readers.
 func TestReadingGoesOnAtTheRecord(t *testing.T) {
 	want := readings(0, 300)
-	data := pack(t, avro.Encoding[reading](schema, avro.BlockSize(1<<10)), want)
-	src := avro.Source[reading]("a").On(disk(t, map[string][]byte{"a": data})).SplitSize(int64(len(data)) / 3)
+	data := filetest.Pack(t, avro.Encoding[reading](schema, avro.BlockSize(1<<10)), want)
+	src := avro.Source[reading]("a").On(filetest.Disk(t, map[string][]byte{"a": data})).SplitSize(int64(len(data)) / 3)
 	for stop := range 60 {
 		d, err := filetest.Start(src, 2, 7, nil)
 		if err != nil {
@@ -177,8 +143,8 @@ func TestReadingGoesOnAtTheRecord(t *testing.T) {
 }
 
 func TestRestoredToAnotherFileIsAnError(t *testing.T) {
-	data := pack(t, avro.Encoding[reading](schema, avro.BlockSize(1<<10)), readings(0, 300))
-	src := avro.Source[reading]("a").On(disk(t, map[string][]byte{"a": data}))
+	data := filetest.Pack(t, avro.Encoding[reading](schema, avro.BlockSize(1<<10)), readings(0, 300))
+	src := avro.Source[reading]("a").On(filetest.Disk(t, map[string][]byte{"a": data}))
 	begin := int64(bytes.Index(data, data[len(data)-16:]) + 16)
 	for _, s := range []file.Split{
 		{Path: "a", Length: int64(len(data)), Position: 77, Skip: 1},
@@ -204,7 +170,7 @@ func TestRestoredToAnotherFileIsAnError(t *testing.T) {
 
 func TestStreamsAndCompressedFilesAreReadFromBeginToEnd(t *testing.T) {
 	want := readings(0, 200)
-	data := string(pack(t, avro.Encoding[reading](schema, avro.BlockSize(1<<12)), want))
+	data := string(filetest.Pack(t, avro.Encoding[reading](schema, avro.BlockSize(1<<12)), want))
 	for _, chunk := range []int{1, 7, 4096} {
 		got, err := filetest.Decode(avro.Format[reading](""), data, chunk)
 		if err != nil || !reflect.DeepEqual(got, want) {
@@ -232,7 +198,7 @@ func TestSchemasOfReadersAreResolved(t *testing.T) {
 		{"name": "number", "type": "double", "aliases": ["id"]},
 		{"name": "tags", "type": {"type": "array", "items": "string"}}
 	]}`
-	m := disk(t, map[string][]byte{"a": pack(t, avro.Encoding[reading](schema), readings(0, 50))})
+	m := filetest.Disk(t, map[string][]byte{"a": filetest.Pack(t, avro.Encoding[reading](schema), readings(0, 50))})
 	got, err := filetest.Collect(file.New(avro.Format[newer](reader), "a").On(m), 1, 7)
 	if err != nil || len(got) != 50 {
 		t.Fatalf("%d rows, %v", len(got), err)
@@ -254,7 +220,7 @@ func TestOnlyTheFieldsOfTheStructAreTaken(t *testing.T) {
 		Unused int     `avro:"-"`
 		Kind   string  `avro:"kind"`
 	}
-	m := disk(t, map[string][]byte{"a": pack(t, avro.Encoding[reading](schema), readings(0, 50))})
+	m := filetest.Disk(t, map[string][]byte{"a": filetest.Pack(t, avro.Encoding[reading](schema), readings(0, 50))})
 	got, err := filetest.Collect(avro.Source[narrow]("a").On(m), 1, 7)
 	if err != nil || len(got) != 50 || got[49] != (narrow{Value: 49. / 4, Kind: "HOT"}) {
 		t.Errorf("%d rows, %v", len(got), err)
@@ -320,7 +286,7 @@ func TestValuesThatTheSchemaDoesNotHoldAreErrors(t *testing.T) {
 }
 
 func TestDamagedFilesAreErrorsThatNameThePlace(t *testing.T) {
-	data := pack(t, avro.Encoding[reading](schema, avro.Compression(avro.Uncompressed), avro.BlockSize(1<<12)), readings(0, 500))
+	data := filetest.Pack(t, avro.Encoding[reading](schema, avro.Compression(avro.Uncompressed), avro.BlockSize(1<<12)), readings(0, 500))
 	begin := bytes.Index(data, data[len(data)-16:]) + 16
 	change := func(at int, b ...byte) []byte {
 		c := bytes.Clone(data)
@@ -348,7 +314,7 @@ func TestDamagedFilesAreErrorsThatNameThePlace(t *testing.T) {
 		"header of 2^62":   {[]byte("Obj\x01\x02\xfe\xff\xff\xff\xff\xff\xff\xff\x7f"), 0},
 		"a long as length": {[]byte("Obj\x01\x02\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), 0},
 	} {
-		got, err := filetest.Collect(avro.Source[reading]("d/x").On(disk(t, map[string][]byte{"d/x": c.data})), 1, 64)
+		got, err := filetest.Collect(avro.Source[reading]("d/x").On(filetest.Disk(t, map[string][]byte{"d/x": c.data})), 1, 64)
 		e, ok := errors.AsType[*file.Error](err)
 		if !ok || e.Path != "d/x" || name != "no marker" && e.Offset != int64(c.at) {
 			t.Errorf("%s: %d rows, %v, want offset %d", name, len(got), err, c.at)
@@ -394,12 +360,12 @@ func TestLengthsThatCanNotBeEndAtOnce(t *testing.T) {
 		"an array of some size":             {array, "\x80\x80\x80\x04", reads[wide]},
 		"a map":                             {dictionary, huge + "\x00\x02", reads[mapped]},
 	} {
-		err := c.read(disk(t, map[string][]byte{"a": container(c.schema, c.record)}))
+		err := c.read(filetest.Disk(t, map[string][]byte{"a": container(c.schema, c.record)}))
 		if e, ok := errors.AsType[*file.Error](err); !ok || e.Path != "a" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := reads[wide](disk(t, map[string][]byte{"a": container(array, "\x04\x02\x04\x00\x02")})); err != nil {
+	if err := reads[wide](filetest.Disk(t, map[string][]byte{"a": container(array, "\x04\x02\x04\x00\x02")})); err != nil {
 		t.Errorf("nothing is wrong: %v", err)
 	}
 }
@@ -411,12 +377,12 @@ func reads[T any](m *vfs.Mem) error {
 
 func TestDamagedBlocksAreErrors(t *testing.T) {
 	for _, codec := range []avro.Codec{avro.Snappy, avro.Deflate, avro.Zstd} {
-		data := pack(t, avro.Encoding[reading](schema, avro.Compression(codec), avro.BlockSize(1<<12)), readings(0, 500))
+		data := filetest.Pack(t, avro.Encoding[reading](schema, avro.Compression(codec), avro.BlockSize(1<<12)), readings(0, 500))
 		begin := bytes.Index(data, data[len(data)-16:]) + 16
 		for _, at := range []int{20, 60, 100} {
 			c := bytes.Clone(data)
 			c[begin+at] ^= 0x55
-			_, err := filetest.Collect(avro.Source[reading]("x").On(disk(t, map[string][]byte{"x": c})), 1, 64)
+			_, err := filetest.Collect(avro.Source[reading]("x").On(filetest.Disk(t, map[string][]byte{"x": c})), 1, 64)
 			if codec == avro.Snappy && !errors.Is(err, avro.ErrDamaged) { // the others have no checksum that must notice
 				t.Errorf("codec %d, byte %d: %v", codec, at, err)
 			}

@@ -102,9 +102,9 @@ func BenchmarkRead(b *testing.B) {
 		b.ReportMetric(float64(b.N)*benchRows/b.Elapsed().Seconds(), "rows/s")
 	})
 	b.Run("connector", func(b *testing.B) {
-		data := pack(b, avro.Encoding[trade](tradeSchema), rows)
+		data := filetest.Pack(b, avro.Encoding[trade](tradeSchema), rows)
 		b.SetBytes(int64(len(data)))
-		m := disk(b, map[string][]byte{"a": data})
+		m := filetest.Disk(b, map[string][]byte{"a": data})
 		for b.Loop() {
 			d, err := filetest.Start(avro.Source[trade]("a").On(m), 1, 512, nil)
 			if err != nil {

@@ -16,7 +16,7 @@ import (
 func FuzzFormat(f *testing.F) {
 	debug.SetMemoryLimit(1 << 30)
 	for _, codec := range []avro.Codec{avro.Snappy, avro.Deflate, avro.Zstd, avro.Uncompressed} {
-		data := pack(f, avro.Encoding[reading](schema, avro.Compression(codec), avro.BlockSize(500)), readings(0, 30))
+		data := filetest.Pack(f, avro.Encoding[reading](schema, avro.Compression(codec), avro.BlockSize(500)), readings(0, 30))
 		f.Add(data, uint32(1), []byte{}, uint16(100))
 		f.Add(data, uint32(len(data)-100), []byte{0xff, 0xff, 0x7f}, uint16(1000))
 		f.Add(data, uint32(750), []byte{0xff, 0xff, 0x7f}, uint16(1000))
@@ -31,7 +31,7 @@ func FuzzFormat(f *testing.F) {
 		if at%2 == 0 {
 			own = schema
 		}
-		src := file.New(avro.Format[reading](own), "f").On(disk(t, map[string][]byte{"f": data})).SplitSize(int64(split) + 1)
+		src := file.New(avro.Format[reading](own), "f").On(filetest.Disk(t, map[string][]byte{"f": data})).SplitSize(int64(split) + 1)
 		d, err := filetest.Start(src, 1, 64, nil)
 		if err != nil {
 			t.Fatal(err)

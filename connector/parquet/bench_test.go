@@ -72,7 +72,7 @@ func BenchmarkWrite(b *testing.B) {
 
 // BenchmarkRead reads 200,000 rows with the library alone and as a source does.
 func BenchmarkRead(b *testing.B) {
-	data := pack(b, parquet.Encoding[trade](), trades(benchRows))
+	data := filetest.Pack(b, parquet.Encoding[trade](), trades(benchRows))
 	b.Run("library", func(b *testing.B) {
 		b.SetBytes(int64(len(data)))
 		buf := make([]trade, 256)
@@ -95,7 +95,7 @@ func BenchmarkRead(b *testing.B) {
 	})
 	b.Run("connector", func(b *testing.B) {
 		b.SetBytes(int64(len(data)))
-		m := disk(b, map[string][]byte{"a": data})
+		m := filetest.Disk(b, map[string][]byte{"a": data})
 		for b.Loop() {
 			d, err := filetest.Start(parquet.Source[trade]("a").On(m), 1, 512, nil)
 			if err != nil {

@@ -14,8 +14,8 @@ import (
 // changed: there may be errors, but no panic, no end of memory and no endless reading.
 func FuzzFormat(f *testing.F) {
 	debug.SetMemoryLimit(1 << 30)
-	whole := pack(f, parquet.Encoding[reading](parquet.RowGroupSize(1<<10)), readings(0, 300))
-	plain := pack(f, parquet.Encoding[reading](parquet.Compression(parquet.Uncompressed)), readings(0, 9))
+	whole := filetest.Pack(f, parquet.Encoding[reading](parquet.RowGroupSize(1<<10)), readings(0, 300))
+	plain := filetest.Pack(f, parquet.Encoding[reading](parquet.Compression(parquet.Uncompressed)), readings(0, 9))
 	f.Add(whole, uint32(1), []byte{}, uint16(100))
 	f.Add(plain, uint32(40), []byte{1, 2}, uint16(1000))
 	for _, back := range []int{8, 100, 500, 1000, 2000} {
@@ -27,7 +27,7 @@ func FuzzFormat(f *testing.F) {
 		if len(data) > 0 {
 			copy(data[int(at)%len(data):], change)
 		}
-		src := parquet.Source[reading]("f").On(disk(t, map[string][]byte{"f": data})).SplitSize(int64(split) + 1)
+		src := parquet.Source[reading]("f").On(filetest.Disk(t, map[string][]byte{"f": data})).SplitSize(int64(split) + 1)
 		d, err := filetest.Start(src, 1, 64, nil)
 		if err != nil {
 			t.Fatal(err)

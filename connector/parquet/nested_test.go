@@ -67,7 +67,7 @@ func orders(n int) []order {
 // TestPartsOfNestedValuesAreRead reads what was written, and only some of what lies in lists, maps and structs.
 func TestPartsOfNestedValuesAreRead(t *testing.T) {
 	want := orders(100)
-	m := disk(t, map[string][]byte{"a": pack(t, parquet.Encoding[order](parquet.RowGroupSize(1<<10)), want)})
+	m := filetest.Disk(t, map[string][]byte{"a": filetest.Pack(t, parquet.Encoding[order](parquet.RowGroupSize(1<<10)), want)})
 	got, err := filetest.Collect(parquet.Source[order]("a").On(m), 1, 9)
 	if err != nil || len(got) != len(want) {
 		t.Fatalf("%d rows, %v", len(got), err)
@@ -135,7 +135,7 @@ func TestOptionalColumnsMayBeMissing(t *testing.T) {
 		} `parquet:"owner"`
 	}
 	want := orders(50)
-	m := disk(t, map[string][]byte{"a": pack(t, parquet.Encoding[order](), want)})
+	m := filetest.Disk(t, map[string][]byte{"a": filetest.Pack(t, parquet.Encoding[order](), want)})
 	got, err := filetest.Collect(parquet.Source[ours]("a").On(m), 1, 9)
 	if err != nil || len(got) != len(want) {
 		t.Fatalf("%d rows, %v", len(got), err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"github.com/flott-dev/flott/connector/file"
 	"github.com/flott-dev/flott/connector/file/filetest"
 	"github.com/flott-dev/flott/connector/parquet"
-	"github.com/flott-dev/flott/internal/vfs"
 	pq "github.com/parquet-go/parquet-go"
 )
 
@@ -52,39 +50,6 @@ func readings(from, to int) (rs []reading) {
 	return rs
 }
 
-// pack writes rows in portions of a few.
-func pack[T any](t testing.TB, e file.BulkEncoding[T], rows []T) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	w, err := e.Open(&b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for part := range slices.Chunk(rows, 100) {
-		if err := w.Write(part); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
-
-func disk(t testing.TB, files map[string][]byte) *vfs.Mem {
-	t.Helper()
-	m := vfs.NewMem()
-	for name, data := range files {
-		if err := m.MkdirAll(path.Dir(name)); err != nil {
-			t.Fatal(err)
-		}
-		if err := vfs.WriteFile(m, name, data); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return m
-}
-
 func TestWhatIsWrittenIsReadAtAnySplitSize(t *testing.T) {
 	want := readings(0, 1000)
 	for _, opts := range [][]parquet.Option{
@@ -92,8 +57,8 @@ func TestWhatIsWrittenIsReadAtAnySplitSize(t *testing.T) {
 		{parquet.Compression(parquet.Zstd), parquet.RowGroupSize(1 << 12)},
 		{parquet.Compression(parquet.Uncompressed), parquet.RowGroupSize(1)},
 	} {
-		data := pack(t, parquet.Encoding[reading](opts...), want)
-		m := disk(t, map[string][]byte{"d/a.parquet": data})
+		data := filetest.Pack(t, parquet.Encoding[reading](opts...), want)
+		m := filetest.Disk(t, map[string][]byte{"d/a.parquet": data})
 		for _, split := range []int64{1 << 10, 9999, int64(len(data)), 1 << 30} {
 			got, err := filetest.Collect(parquet.Source[reading]("d").On(m).SplitSize(split), 1, 33)
 			if err != nil || !reflect.DeepEqual(got, want) {
@@ -106,8 +71,8 @@ func TestWhatIsWrittenIsReadAtAnySplitSize(t *testing.T) {
 // TestReadingGoesOnAtTheRow stops after every few polls, and reads the rest with other readers.
 func TestReadingGoesOnAtTheRow(t *testing.T) {
 	want := readings(0, 300)
-	data := pack(t, parquet.Encoding[reading](parquet.RowGroupSize(1<<12)), want)
-	src := parquet.Source[reading]("a").On(disk(t, map[string][]byte{"a": data})).SplitSize(int64(len(data)) / 3)
+	data := filetest.Pack(t, parquet.Encoding[reading](parquet.RowGroupSize(1<<12)), want)
+	src := parquet.Source[reading]("a").On(filetest.Disk(t, map[string][]byte{"a": data})).SplitSize(int64(len(data)) / 3)
 	for stop := 0; stop < 60; stop++ {
 		d, err := filetest.Start(src, 2, 7, nil)
 		if err != nil {
@@ -138,13 +103,13 @@ func TestReadingGoesOnAtTheRow(t *testing.T) {
 }
 
 func TestRestoredToAnotherFileIsAnError(t *testing.T) {
-	data := pack(t, parquet.Encoding[reading](parquet.RowGroupSize(1<<12)), readings(0, 300))
-	other := pack(t, parquet.Encoding[reading](), readings(0, 5))
+	data := filetest.Pack(t, parquet.Encoding[reading](parquet.RowGroupSize(1<<12)), readings(0, 300))
+	other := filetest.Pack(t, parquet.Encoding[reading](), readings(0, 5))
 	for _, s := range []file.Split{
 		{Path: "a", Length: int64(len(data)), Position: 77, Skip: 1},
 		{Path: "b", Length: int64(len(other)), Position: 4, Skip: 6},
 	} {
-		src := parquet.Source[reading]("a").On(disk(t, map[string][]byte{"a": data, "b": other}))
+		src := parquet.Source[reading]("a").On(filetest.Disk(t, map[string][]byte{"a": data, "b": other}))
 		d, err := filetest.Start(src, 1, 7, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -170,8 +135,8 @@ func TestOnlyTheColumnsOfTheStructAreRead(t *testing.T) {
 		Lack  *string `parquet:"lack"`
 		Gap   int64   `parquet:"gap,optional"`
 	}
-	data := pack(t, parquet.Encoding[reading](parquet.Compression(parquet.Uncompressed)), readings(0, 2000))
-	src := parquet.Source[narrow]("a").On(disk(t, map[string][]byte{"a": data}))
+	data := filetest.Pack(t, parquet.Encoding[reading](parquet.Compression(parquet.Uncompressed)), readings(0, 2000))
+	src := parquet.Source[narrow]("a").On(filetest.Disk(t, map[string][]byte{"a": data}))
 	d, err := filetest.Start(src, 1, 100, nil)
 	if err == nil {
 		err = errors.Join(d.Run(), d.Close())
@@ -207,8 +172,8 @@ func TestNullsAndOtherUnits(t *testing.T) {
 		T time.Time `parquet:"t,timestamp(nanosecond)"`
 	}
 	n, f, s, at := int32(-5), float32(0.5), "x", time.UnixMilli(1234567890123).UTC()
-	data := pack(t, parquet.Encoding[theirs](), []theirs{{}, {&n, &f, &s, &at}, {}, {N: &n}})
-	got, err := filetest.Collect(parquet.Source[ours]("a").On(disk(t, map[string][]byte{"a": data})), 1, 3)
+	data := filetest.Pack(t, parquet.Encoding[theirs](), []theirs{{}, {&n, &f, &s, &at}, {}, {N: &n}})
+	got, err := filetest.Collect(parquet.Source[ours]("a").On(filetest.Disk(t, map[string][]byte{"a": data})), 1, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +188,7 @@ func TestNullsAndOtherUnits(t *testing.T) {
 }
 
 func TestColumnsThatDoNotFitAreNamed(t *testing.T) {
-	m := disk(t, map[string][]byte{"a": pack(t, parquet.Encoding[reading](), readings(0, 5))})
+	m := filetest.Disk(t, map[string][]byte{"a": filetest.Pack(t, parquet.Encoding[reading](), readings(0, 5))})
 	check := func(what string, err error, texts ...string) {
 		t.Helper()
 		for _, text := range append(texts, "read a: ") {
@@ -277,7 +242,7 @@ func TestMistakesAreToldWhenTheJobIsBuilt(t *testing.T) {
 }
 
 func TestDamagedFilesAreErrorsThatNameThem(t *testing.T) {
-	data := pack(t, parquet.Encoding[reading](parquet.Compression(parquet.Uncompressed)), readings(0, 500))
+	data := filetest.Pack(t, parquet.Encoding[reading](parquet.Compression(parquet.Uncompressed)), readings(0, 500))
 	change := func(at int, b ...byte) []byte {
 		c := bytes.Clone(data)
 		copy(c[(len(c)+at)%len(c):], b)
@@ -296,7 +261,7 @@ func TestDamagedFilesAreErrorsThatNameThem(t *testing.T) {
 		"metadata":        change(-100, make([]byte, 60)...),
 		"begin of footer": change(-1500, bytes.Repeat([]byte{0xff}, 300)...),
 	} {
-		got, err := filetest.Collect(parquet.Source[reading]("d/x").On(disk(t, map[string][]byte{"d/x": c})), 1, 64)
+		got, err := filetest.Collect(parquet.Source[reading]("d/x").On(filetest.Disk(t, map[string][]byte{"d/x": c})), 1, 64)
 		if len(c) > 0 && (!errors.Is(err, parquet.ErrDamaged) && !strings.Contains(fmt.Sprint(err), "read d/x: ")) {
 			t.Errorf("%s: %d rows, %v", name, len(got), err)
 		}
@@ -307,7 +272,7 @@ func TestDamagedFilesAreErrorsThatNameThem(t *testing.T) {
 }
 
 func TestCompressedFilesAreRefused(t *testing.T) {
-	m := disk(t, map[string][]byte{"a": pack(t, parquet.Encoding[reading](), readings(0, 5))})
+	m := filetest.Disk(t, map[string][]byte{"a": filetest.Pack(t, parquet.Encoding[reading](), readings(0, 5))})
 	_, err := filetest.Collect(parquet.Source[reading]("a").On(m).Charset(file.Latin1), 1, 3)
 	if !errors.Is(err, file.ErrSequential) || strings.Count(err.Error(), "read a") != 1 {
 		t.Errorf("got %v", err)
@@ -316,7 +281,7 @@ func TestCompressedFilesAreRefused(t *testing.T) {
 
 // TestOtherProgramsReadWhatIsWritten looks with the library at what the files say of themselves.
 func TestOtherProgramsReadWhatIsWritten(t *testing.T) {
-	data := pack(t, parquet.Encoding[reading](parquet.Compression(parquet.Zstd), parquet.RowGroupSize(1<<14)), readings(0, 1000))
+	data := filetest.Pack(t, parquet.Encoding[reading](parquet.Compression(parquet.Zstd), parquet.RowGroupSize(1<<14)), readings(0, 1000))
 	f, err := pq.OpenFile(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		t.Fatal(err)
