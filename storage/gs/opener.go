@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"syscall"
 
 	"cloud.google.com/go/storage"
 	"gocloud.dev/blob/gcsblob"
@@ -43,13 +44,13 @@ func (Opener) Schemes() []string { return []string{gcsblob.Scheme} }
 // Open implements checkpoint.Opener. It looks for credentials; whether the bucket exists shows when it is used.
 func (o Opener) Open(ctx context.Context, u *url.URL) (f checkpoint.FS, dir string, err error) {
 	// What is opened outlives the call, and goes on to ask for tokens.
-	if f, err = o.open(context.WithoutCancel(ctx), u); err != nil {
+	if f, err = o.open(context.WithoutCancel(ctx), u, attempts); err != nil {
 		return nil, "", fmt.Errorf("open %s: %w", u.Redacted(), err)
 	}
 	return f, blob.Folder(u), nil
 }
 
-func (o Opener) open(ctx context.Context, u *url.URL) (checkpoint.FS, error) {
+func (o Opener) open(ctx context.Context, u *url.URL, attempts int) (checkpoint.FS, error) {
 	q := u.Query()
 	anonymous, endpoint := o.Anonymous, o.Endpoint
 	if q.Has("anonymous") {
@@ -81,11 +82,28 @@ func (o Opener) open(ctx context.Context, u *url.URL) (checkpoint.FS, error) {
 	if err != nil {
 		return nil, err
 	}
+	if client := (*storage.Client)(nil); bucket.As(&client) {
+		client.SetRetry(retries(attempts)...)
+	}
 	options := o.Options
 	if options.Classify == nil {
 		options.Classify = classify
 	}
 	return blob.New(bucket, options), nil
+}
+
+// attempts is how often a request is sent that the store can't answer. The pauses between them grow, so that it is given up after
+// a quarter of a minute; the client by itself goes on until the file system's patience is over.
+const attempts = 5
+
+// retries say what the client sends again. It counts no attempts of uploads: where nobody listens, they are not repeated.
+func retries(attempts int) []storage.RetryOption {
+	return []storage.RetryOption{
+		storage.WithMaxAttempts(attempts),
+		storage.WithErrorFuncWithContext(func(err error, counted *storage.RetryContext) bool {
+			return storage.ShouldRetry(err) && (counted != nil || !errors.Is(err, syscall.ECONNREFUSED))
+		}),
+	}
 }
 
 // classify tells what may not be seen from what is not there, which the driver takes for the same.
