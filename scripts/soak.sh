@@ -1,5 +1,7 @@
 #!/bin/sh
 # Long runs, for the night: what make check does with few seeds and seconds, done with many.
+#   scripts/soak.sh            all stages
+#   scripts/soak.sh STAGE...   these stages only: seeds, invariants, repeat, fuzz, mutation
 #   FLOTT_SOAK    how many times as many seeds the property and simulation tests take (default 50)
 #   SOAK_FUZZ     time for each fuzz target (default 60s)
 #   SOAK_REPEAT   how many times the race run is repeated, each time in another order (default 3)
@@ -16,7 +18,7 @@ export FLOTT_SOAK
 echo "FLOTT_SOAK=$FLOTT_SOAK SOAK_SEED=$seed"
 
 seeds() { go test -count=1 -timeout 4h $all; }
-seeds_invariants() { go test -count=1 -timeout 4h -tags invariants $all; }
+invariants() { go test -count=1 -timeout 4h -tags invariants $all; }
 
 repeat() {
 	FLOTT_SOAK=1 go test -race -count="${SOAK_REPEAT:-3}" -shuffle="$seed" -timeout 4h $all
@@ -39,9 +41,14 @@ mutation() {
 	FLOTT_SOAK=1 go run ./internal/lint/mutate -n "${SOAK_MUTANTS:-200}" -seed "$seed" -wide "$all" -min 90
 }
 
-stage seeds seeds
-stage invariants seeds_invariants
-stage repeat repeat
-stage fuzz fuzz
-stage mutation mutation
+[ $# -gt 0 ] || set -- seeds invariants repeat fuzz mutation
+for name; do
+	case $name in
+	seeds | invariants | repeat | fuzz | mutation) stage "$name" "$name" ;;
+	*)
+		echo "soak.sh: no stage $name" >&2
+		exit 2
+		;;
+	esac
+done
 finish

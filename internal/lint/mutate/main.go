@@ -39,7 +39,7 @@ func main() {
 	flag.StringVar(&o.pkg, "pkg", "", "only packages in or below this `folder` (default: all of F1 to F4)")
 	flag.StringVar(&o.wide, "wide", "./...", "package `patterns` whose tests see what a package's own tests let pass; empty for none")
 	flag.Float64Var(&o.min, "min", 0, "fail below this `percentage` of flips that turn a test red")
-	flag.DurationVar(&o.timeout, "timeout", 2*time.Minute, "for the tests of one package; a flip that makes them hang counts as noticed")
+	flag.DurationVar(&o.timeout, "timeout", 2*time.Minute, "for the tests of one package, or longer if they take long as they are; a flip that makes them hang counts as noticed")
 	flag.IntVar(&o.memory, "memory", 4096, "address space of one test program in MiB; a flip that exceeds it counts as noticed")
 	o.dir = "."
 	flag.Parse()

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // verdict is what the tests said about one flip.
@@ -32,8 +33,23 @@ type runner struct {
 	root  string
 	opts  options
 	tmp   string
-	green map[string]bool // packages whose tests were run as they are, and the result
+	green map[string]baseline // of packages whose tests were run as they are
 }
+
+// baseline is how tests end that nothing was done to.
+type baseline struct {
+	ok   bool
+	took time.Duration
+}
+
+// A package's tests may take unflippedTimeout as they are, on a machine that is slow or busy. With a flip they have hung when they
+// take longer than the timeout of the options, unless that is less than slack times what they took. Those of the wide run may be
+// results of earlier runs, which tell nothing; few flips that let a package's own tests pass make others hang.
+const (
+	unflippedTimeout = 30 * time.Minute
+	wideTimeout      = 15 * time.Minute
+	slack            = 4
+)
 
 func newRunner(root string, o options) (*runner, error) {
 	tmp, err := os.MkdirTemp("", "mutate")
@@ -47,7 +63,7 @@ func newRunner(root string, o options) (*runner, error) {
 	if err := os.WriteFile(filepath.Join(tmp, "limit"), []byte(script), 0o755); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(tmp))
 	}
-	return &runner{root: root, opts: o, tmp: tmp, green: map[string]bool{}}, nil
+	return &runner{root: root, opts: o, tmp: tmp, green: map[string]baseline{}}, nil
 }
 
 func (r *runner) close() {
@@ -59,25 +75,23 @@ func (r *runner) close() {
 func (r *runner) try(s site) (verdict, error) {
 	pkg := "./" + s.pkg
 	if _, known := r.green[s.pkg]; !known {
-		out, err := r.test("", pkg)
-		r.green[s.pkg] = err == nil
-		if err != nil {
+		if out := r.unflipped(s.pkg, "-count=1", pkg); !r.green[s.pkg].ok {
 			fmt.Fprintf(os.Stderr, "%s is red without any flip:\n%s\n", s.pkg, out)
 		}
 	}
-	if !r.green[s.pkg] {
+	if !r.green[s.pkg].ok {
 		return red, nil
 	}
 	overlay, err := r.overlay(s)
 	if err != nil {
 		return invalid, err
 	}
-	out, err := r.test(overlay, "-count=1", pkg)
+	out, err := r.test(overlay, max(r.opts.timeout, slack*r.green[s.pkg].took), "-count=1", pkg)
 	if err == nil && r.opts.wide != "" {
 		if err := r.wideIsGreen(); err != nil {
 			return invalid, err
 		}
-		out, err = r.test(overlay, strings.Fields(r.opts.wide)...)
+		out, err = r.test(overlay, wideTimeout, strings.Fields(r.opts.wide)...)
 	}
 	var exit *exec.ExitError
 	switch {
@@ -91,17 +105,26 @@ func (r *runner) try(s site) (verdict, error) {
 	return killed, nil
 }
 
+// wide is the name of the wide run among the packages.
+const wide = "(wide)"
+
 // wideIsGreen makes sure, once, that a red test of the wide run is the flip's doing.
 func (r *runner) wideIsGreen() error {
-	const wide = "(wide)"
-	if r.green[wide] {
+	if r.green[wide].ok {
 		return nil
 	}
-	if out, err := r.test("", strings.Fields(r.opts.wide)...); err != nil {
+	if out := r.unflipped(wide, strings.Fields(r.opts.wide)...); !r.green[wide].ok {
 		return fmt.Errorf("tests of %s are red without any flip (-wide \"\" goes without them):\n%s", r.opts.wide, out)
 	}
-	r.green[wide] = true
 	return nil
+}
+
+// unflipped runs tests as they are and notes how they end.
+func (r *runner) unflipped(name string, args ...string) (out string) {
+	start := time.Now()
+	out, err := r.test("", unflippedTimeout, args...)
+	r.green[name] = baseline{err == nil, time.Since(start)}
+	return out
 }
 
 // overlay writes the flipped file and the file that tells the go command to read it in place of the real one.
@@ -119,8 +142,8 @@ func (r *runner) overlay(s site) (string, error) {
 	return overlay, os.WriteFile(overlay, text, 0o644)
 }
 
-func (r *runner) test(overlay string, args ...string) (string, error) {
-	line := []string{"go", "test", "-vet=off", "-failfast", "-timeout", r.opts.timeout.String()}
+func (r *runner) test(overlay string, timeout time.Duration, args ...string) (string, error) {
+	line := []string{"go", "test", "-vet=off", "-failfast", "-timeout", timeout.String()}
 	if overlay != "" {
 		line = append(line, "-overlay", overlay)
 	}
