@@ -127,7 +127,8 @@ func TestDryRunTellsWhetherTheJobCouldStart(t *testing.T) {
 		_, err := env.Execute(t.Context(), "people")
 		t.Fatalf("Execute returned %v, with %d elements read", err, n.Load())
 	}
-	at := savedPeople(t, t.TempDir())
+	dir, at := t.TempDir(), ""
+	synctest.Test(t, func(t *testing.T) { at = savedPeople(t, dir) }) // the job must not end before it is saved
 	for _, c := range []struct {
 		program string
 		keys    map[string]string

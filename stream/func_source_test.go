@@ -102,12 +102,18 @@ func TestCancelledFuncSourceEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	env := stream.NewEnv().SetParallelism(2)
 	var turnedAway gather[bool]
+	var begun sync.WaitGroup // both functions, which a job that is cancelled early need not call
+	begun.Add(2)
 	env.FromParallelFunc("endless", func(ctx context.Context, out *stream.SourceContext[int]) error {
+		begun.Done()
 		for out.Collect(1) {
 		}
 		turnedAway.add(ctx.Err() != nil)
 		return ctx.Err()
-	}).ForEach(func(int) { cancel() })
+	}).ForEach(func(int) {
+		begun.Wait()
+		cancel()
+	})
 	_, err := env.Execute(ctx, "endless")
 	if !errors.Is(err, stream.ErrCanceled) {
 		t.Errorf("error %v", err)

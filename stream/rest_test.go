@@ -190,7 +190,7 @@ func TestJobIsWatchedAndStoppedByREST(t *testing.T) {
 }
 
 func TestFailuresAreListedByREST(t *testing.T) {
-	env := stream.NewEnv(stream.WithREST("localhost:0"), stream.WithRestartStrategy(stream.FixedDelayRestart(1000, time.Millisecond))).SetParallelism(1)
+	env := stream.NewEnv(stream.WithREST("localhost:0"), stream.WithRestartStrategy(stream.FixedDelayRestart(math.MaxInt32, time.Millisecond))).SetParallelism(1)
 	env.FromElements(1, 2).TryMap(func(context.Context, int) (int, error) { return 0, errors.New("boom") }).Name("breaks").ForEach(func(int) {})
 	job, err := env.ExecuteAsync(t.Context(), "broken")
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"math"
 	"net/http"
 	"os"
@@ -108,9 +109,9 @@ func (f *counter) OnTimer(*process.KeyedContext[int64], process.Timer, *process.
 }
 
 // TestJobsAreControlledFromTheCommandLine runs the scripts of testdata/jobs. Beside testscript's commands they have: job, which
-// takes the id and the endpoint of the job that was just submitted into ID and AT and sees to the job's end; saved, which takes
-// the path that was just printed into SP; gone, which waits until nothing is served at AT; and logged, which waits until a file
-// holds a text.
+// takes the id and the endpoint of the job that was just submitted into ID and AT, waits until the job runs and sees to its end;
+// saved, which takes the path that was just printed into SP; gone, which waits until nothing is served at AT; and logged, which
+// waits until a file holds a text.
 func TestJobsAreControlledFromTheCommandLine(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/jobs",
@@ -152,6 +153,9 @@ func takeJob(ts *testscript.TestScript, _ bool, _ []string) {
 	id, at := printed(ts, `submitted with JobID ([0-9a-f]{32})\n`), printed(ts, `served at (127\.0\.0\.1:\d+):`)
 	ts.Setenv("ID", id)
 	ts.Setenv("AT", at)
+	if err := answered("http://"+at+"/jobs/"+id, `"state":"RUNNING"`); err != nil {
+		ts.Fatalf("wait for job %s: %v", id, err)
+	}
 	ts.Defer(func() {
 		req, err := http.NewRequest(http.MethodPatch, "http://"+at+"/jobs/"+id, nil)
 		if err != nil {
@@ -161,6 +165,21 @@ func takeJob(ts *testscript.TestScript, _ bool, _ []string) {
 			_ = resp.Body.Close()
 		}
 	})
+}
+
+// answered asks until the answer is as wanted.
+func answered(url, pattern string) error {
+	for wanted := regexp.MustCompile(pattern); ; time.Sleep(time.Millisecond) {
+		resp, err := http.Get(url)
+		if err != nil {
+			return err
+		}
+		b, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if err != nil || wanted.Match(b) {
+			return err
+		}
+	}
 }
 
 func takeSavepoint(ts *testscript.TestScript, _ bool, _ []string) {

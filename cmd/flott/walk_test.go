@@ -3,15 +3,12 @@
 package main
 
 import (
-	"bytes"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 )
 
 // The walk-through of the guide is run, command by command, with a job that counts: at a free port instead of 8081, with the
@@ -112,23 +109,16 @@ func (w *walker) take(to *string, pattern string) {
 	}
 }
 
-// count waits until the job has counted something.
+// count waits until the job runs and has counted something.
 func (w *walker) count() {
-	for {
-		resp, err := http.Get("http://" + w.at + "/jobs/" + w.id + "/accumulators")
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		var b bytes.Buffer
-		_, err = b.ReadFrom(resp.Body)
-		_ = resp.Body.Close()
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		if regexp.MustCompile(`"name":"seen","type":"int64","value":"[1-9]`).Match(b.Bytes()) {
-			return
-		}
-		time.Sleep(time.Millisecond)
+	w.t.Helper()
+	job := "http://" + w.at + "/jobs/" + w.id
+	err := answered(job, `"state":"RUNNING"`)
+	if err == nil {
+		err = answered(job+"/accumulators", `"name":"seen","type":"int64","value":"[1-9]`)
+	}
+	if err != nil {
+		w.t.Fatal(err)
 	}
 }
 

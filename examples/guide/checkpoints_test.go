@@ -51,7 +51,7 @@ func Example_checkpoints() {
 
 // count counts odd and even numbers.
 func count(env *stream.Env, show func(stream.KeyValue[int64, int64])) {
-	numbers := env.FromGenerator(2000, func(i int64) int64 { return i }, 5000).UID("numbers")
+	numbers := env.FromGenerator(2000, func(i int64) int64 { return i }, 1000).UID("numbers")
 	counts := numbers.KeyBy(func(x int64) int64 { return x % 2 }).
 		Sum(func(int64) int64 { return 1 }).UID("counts")
 	if show != nil {

@@ -29,7 +29,11 @@ import (
 const (
 	jobURL  = "FLOTT_JOB_URL"  // where its snapshots lie
 	jobFrom = "FLOTT_JOB_FROM" // the snapshot that it begins with
+	jobPace = "FLOTT_JOB_PACE" // how long each number takes
 )
+
+// slowly is the pace of a job that is to be at work for minutes, however slow the store is.
+const slowly = 20 * time.Millisecond
 
 // The job sums up the numbers from 1 to jobNumbers by their last digit.
 const (
@@ -51,6 +55,10 @@ func TestStorageProgram(t *testing.T) {
 	if where == "" {
 		return
 	}
+	pace, err := time.ParseDuration(os.Getenv(jobPace))
+	if err != nil {
+		t.Fatal(err)
+	}
 	options := []stream.Option{stream.WithStorage(openers()...)}
 	parallelism := 2
 	if from := os.Getenv(jobFrom); from != "" {
@@ -62,7 +70,7 @@ func TestStorageProgram(t *testing.T) {
 	env.SetCheckpointStorage(below(t, where, "checkpoints"))
 	env.FromSequence(1, jobNumbers).UID("numbers").
 		Map(func(x int64) total {
-			time.Sleep(2 * time.Millisecond) // as a job that goes on for a while
+			time.Sleep(pace)
 			return total{x % jobKeys, x}
 		}).UID("slowly").
 		KeyBy(func(t total) int64 { return t.Digit }).
@@ -143,7 +151,7 @@ func jobGoesOn(t *testing.T, o checkpoint.Opener, where string) {
 	f, dir := opened(t, o, where)
 	totals := map[int64]int64{}
 
-	first := startJob(t, where, "")
+	first := startJob(t, where, "", slowly)
 	var last *checkpoint.Manifest
 	for last == nil || last.ID < 3 {
 		for range 20 {
@@ -159,7 +167,7 @@ func jobGoesOn(t *testing.T, o checkpoint.Opener, where string) {
 		t.Fatal(err)
 	}
 
-	second := startJob(t, where, below(t, where, strings.TrimPrefix(last.Folder, dir)))
+	second := startJob(t, where, below(t, where, strings.TrimPrefix(last.Folder, dir)), slowly)
 	for range 200 {
 		if !second.line(t, totals) {
 			second.end(t)
@@ -173,7 +181,7 @@ func jobGoesOn(t *testing.T, o checkpoint.Opener, where string) {
 		t.Fatalf("there is no savepoint\n%s", strings.Join(second.text, "\n"))
 	}
 
-	third := startJob(t, where, second.savepoint)
+	third := startJob(t, where, second.savepoint, 0)
 	for third.line(t, totals) {
 	}
 	_ = third.in.Close()
@@ -222,10 +230,10 @@ type program struct {
 	savepoint string
 }
 
-func startJob(t *testing.T, where, from string) *program {
+func startJob(t *testing.T, where, from string, pace time.Duration) *program {
 	t.Helper()
 	p := &program{cmd: exec.Command(os.Args[0], "-test.run=^TestStorageProgram$", "-test.count=1"), said: &output{}}
-	p.cmd.Env = append(os.Environ(), jobURL+"="+where, jobFrom+"="+from)
+	p.cmd.Env = append(os.Environ(), jobURL+"="+where, jobFrom+"="+from, jobPace+"="+pace.String())
 	p.cmd.Stderr = p.said
 	out, err := p.cmd.StdoutPipe()
 	if err == nil {
