@@ -193,6 +193,7 @@ func (a *arena) chain(r ref, class int) {
 func (a *arena) reset() {
 	if a.total <= slack {
 		if !a.exposed && a.end > 0 && a.total == int64(a.end) && !a.frozen(ref(a.cur)<<refOffsetBits) {
+			a.forgetFreed()
 			a.free, a.off = [rooms]uint64{}, 0 // one chunk that nobody reads: begin it anew
 		}
 		return

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"testing"
 	"unsafe"
+
+	"github.com/flott-dev/flott/statebackend"
 )
 
 func newTestArena(t *testing.T, exposed bool) (*arena, *kit[int64]) {
@@ -93,6 +95,26 @@ func TestFreedRoomIsUsedAgainUnlessExposed(t *testing.T) {
 		if again := write(t, a, 18, 3); (again == r) == exposed {
 			t.Errorf("exposed %v: room of %v went to %v", exposed, r, again)
 		}
+	}
+}
+
+// An arena that has become empty begins its chunk anew. Room that was freed while a snapshot was open is part of that: it must not
+// be handed out a second time once it would become usable.
+func TestRoomFreedForASnapshotIsForgottenWithTheChunk(t *testing.T) {
+	a, k := newTestArena(t, false)
+	r := write(t, a, 20, 1)
+	kept := write(t, a, 10, 2)
+	frozen, err := k.store.Freeze(statebackend.Freezing{})
+	ok(t, err)
+	a.freeze()
+	a.drop(r, 20)
+	frozen.Release()
+	k.store.reap()
+	a.drop(kept, 10)
+	first := write(t, a, 20, 3)
+	a.settle()
+	if second := write(t, a, 20, 4); second == first || read(a, first, 20) != string(bytes.Repeat([]byte{3}, 20)) {
+		t.Errorf("room %v was handed out twice", first)
 	}
 }
 
