@@ -1,13 +1,15 @@
 package stream
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/flott-dev/flott/internal/env"
 )
 
 // RestartStrategy says what follows a failed attempt of a job. A restarted job goes on from its latest checkpoint; without
-// one it reads its sources from the beginning.
+// one it reads its sources from the beginning. Settings that can't be (a negative delay, a factor below 1) are a mistake of
+// the program, which Execute returns.
 type RestartStrategy struct{ open env.Restart }
 
 // NoRestart lets the first failure end the job: the default of jobs that take no checkpoints.
@@ -44,7 +46,7 @@ type BackoffOption func(*env.ExponentialBackoff)
 // RestartJitter makes pauses longer or shorter at random by up to this share of them, from 0 to 1, so that jobs that have
 // failed together don't all come back together; the default is 0.
 func RestartJitter(share float64) BackoffOption {
-	return func(d *env.ExponentialBackoff) { d.Jitter = max(0, min(share, 1)) }
+	return func(d *env.ExponentialBackoff) { d.Jitter = share }
 }
 
 // RestartAttempts ends the job with the failure after so many restarts that followed one on the other, without a stretch of
@@ -80,6 +82,10 @@ const (
 // SetFailoverStrategy sets what is restarted after a failure; the default is FailoverRegion. Whether and when says the
 // RestartStrategy, one for the whole job: the failures of all its parts count together.
 func (e *Env) SetFailoverStrategy(f FailoverStrategy) *Env {
+	if f > FailoverFull {
+		e.report(fmt.Errorf("set the failover strategy: there is no strategy %d: choose FailoverRegion or FailoverFull", f))
+		return e
+	}
 	e.e.Settings.FullRestart = f == FailoverFull
 	return e
 }

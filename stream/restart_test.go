@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -62,5 +63,25 @@ func TestJobRestartsAsItsStrategySays(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+func TestRestartSettingsThatCannotBeAreMistakes(t *testing.T) {
+	for want, r := range map[string]stream.RestartStrategy{
+		"-1 attempts of a fixed-delay restart":    stream.FixedDelayRestart(-1, time.Second),
+		"0 failures per interval":                 stream.FailureRateRestart(0, time.Minute, time.Second),
+		"a factor of 0.5 lets pauses shrink":      stream.ExponentialDelayRestart(time.Second, time.Minute, time.Hour, 0.5),
+		"a jitter of 7 is no share":               stream.ExponentialDelayRestart(time.Second, time.Minute, time.Hour, 2, stream.RestartJitter(7)),
+		"the longest pause, 1ms, is shorter":      stream.ExponentialDelayRestart(time.Second, time.Millisecond, time.Hour, 2),
+		"there is no strategy 9: choose Failover": {},
+	} {
+		env := stream.NewEnv(stream.WithRestartStrategy(r))
+		if strings.Contains(want, "Failover") {
+			env.SetFailoverStrategy(9)
+		}
+		env.FromElements(1).Discard()
+		if _, err := env.Execute(context.Background(), "wrong"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want an error with %q", err, want)
+		}
 	}
 }

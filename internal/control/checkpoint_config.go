@@ -140,6 +140,12 @@ func (c *CheckpointConfig) Validate() error {
 	if c.AlignedTimeout < 0 {
 		wrong("aligned-checkpoint-timeout", "%v is negative: choose 0 for checkpoints that are unaligned from the start", c.AlignedTimeout)
 	}
+	if c.Mode > AtLeastOnce {
+		wrong("mode", "there is no mode %d: choose EXACTLY_ONCE or AT_LEAST_ONCE", uint8(c.Mode))
+	}
+	if c.Retention > RetainOnCancellation {
+		wrong("externalized-checkpoint-retention", "there is no retention %d: choose one of its constants", uint8(c.Retention))
+	}
 	if c.Unaligned && c.Mode == AtLeastOnce {
 		wrong("unaligned.enabled", "at-least-once checkpoints are never aligned: choose the mode EXACTLY_ONCE, or leave unaligned checkpoints off")
 	}

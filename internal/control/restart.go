@@ -4,12 +4,18 @@
 // arguments, what is to be done are results. The job manager and the tasks own the machines, each its own, on one goroutine.
 package control
 
-import "time"
+import (
+	"errors"
+	"fmt"
+	"time"
+)
 
 // Restart decides what follows a failure of a job. One job has it for itself.
 type Restart interface {
 	// Failed takes a failure at now (ms), which never goes back; restart says whether to try again, after delay.
 	Failed(now int64) (restart bool, delay time.Duration)
+	// Validate joins all that is wrong with its settings.
+	Validate() error
 }
 
 // NoRestart lets the first failure end the job.
@@ -17,6 +23,9 @@ type NoRestart struct{}
 
 // Failed implements Restart.
 func (NoRestart) Failed(int64) (bool, time.Duration) { return false, 0 }
+
+// Validate implements Restart.
+func (NoRestart) Validate() error { return nil }
 
 // FixedDelay restarts up to Attempts times, Delay after each failure.
 type FixedDelay struct {
@@ -32,6 +41,23 @@ func (f *FixedDelay) Failed(int64) (bool, time.Duration) {
 		return true, f.Delay
 	}
 	return false, f.Delay
+}
+
+// Validate implements Restart.
+func (f *FixedDelay) Validate() error {
+	var errs []error
+	if f.Attempts < 0 {
+		errs = append(errs, fmt.Errorf("%d attempts of a fixed-delay restart: choose 0 or more", f.Attempts))
+	}
+	return errors.Join(append(errs, notNegative("delay of a fixed-delay restart", f.Delay))...)
+}
+
+// notNegative reports a pause that is.
+func notNegative(what string, d time.Duration) error {
+	if d < 0 {
+		return fmt.Errorf("the %s, %v, is negative: choose 0 for none", what, d)
+	}
+	return nil
 }
 
 // FailureRate restarts while no more than Max failures lie within Interval: the failure after that ends the job.
@@ -53,6 +79,18 @@ func (f *FailureRate) Failed(now int64) (bool, time.Duration) {
 	}
 	f.times = append(kept, now)
 	return len(f.times) <= f.Max, f.Delay
+}
+
+// Validate implements Restart.
+func (f *FailureRate) Validate() error {
+	var errs []error
+	if f.Max < 1 {
+		errs = append(errs, fmt.Errorf("%d failures per interval of a failure-rate restart: choose 1 or more", f.Max))
+	}
+	if f.Interval < time.Millisecond {
+		errs = append(errs, fmt.Errorf("the interval of a failure-rate restart, %v, is less than 1ms", f.Interval))
+	}
+	return errors.Join(append(errs, notNegative("delay of a failure-rate restart", f.Delay))...)
 }
 
 // ExponentialDelay restarts after longer and longer pauses: Initial after the first failure, then Factor times as long after
@@ -92,6 +130,33 @@ func (e *ExponentialDelay) Failed(now int64) (bool, time.Duration) {
 	delay := e.jittered()
 	e.next = now + delay.Milliseconds()
 	return true, delay
+}
+
+// Validate implements Restart.
+func (e *ExponentialDelay) Validate() error {
+	var errs []error
+	wrong := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("an exponential-delay restart: "+format, args...))
+	}
+	if e.Initial < time.Millisecond {
+		wrong("the first pause, %v, is less than 1ms", e.Initial)
+	}
+	if e.Max < e.Initial {
+		wrong("the longest pause, %v, is shorter than the first, %v", e.Max, e.Initial)
+	}
+	if e.Reset < time.Millisecond {
+		wrong("the stretch without a failure after which it starts over, %v, is less than 1ms", e.Reset)
+	}
+	if !(e.Factor >= 1) { // nor no number at all
+		wrong("a factor of %v lets pauses shrink: choose 1 or more", e.Factor)
+	}
+	if !(e.Jitter >= 0 && e.Jitter <= 1) {
+		wrong("a jitter of %v is no share: choose 0 for none, 1 at most", e.Jitter)
+	}
+	if e.Attempts < 0 {
+		wrong("%d attempts: choose 0 for no end", e.Attempts)
+	}
+	return errors.Join(errs...)
 }
 
 // jittered is the next pause.

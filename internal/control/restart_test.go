@@ -1,6 +1,9 @@
 package control
 
 import (
+	"errors"
+	"math"
+	"strings"
 	"testing"
 	"time"
 )
@@ -184,5 +187,46 @@ func TestFixedDelayWithoutEnd(t *testing.T) {
 		if again, _ := f.Failed(0); !again {
 			t.Fatal("it gave up")
 		}
+	}
+}
+
+func TestStrategiesThatCannotBeAreRefused(t *testing.T) {
+	backoff := func(change func(e *ExponentialDelay)) Restart {
+		e := DefaultExponentialDelay()
+		change(&e)
+		return &e
+	}
+	for _, c := range []struct {
+		r    Restart
+		want string // "": nothing is wrong
+	}{
+		{NoRestart{}, ""},
+		{&FixedDelay{}, ""},
+		{&FixedDelay{Attempts: Unlimited, Delay: time.Hour}, ""},
+		{&FixedDelay{Attempts: -1}, "-1 attempts"},
+		{&FixedDelay{Delay: -1}, "delay of a fixed-delay restart, -1ns, is negative"},
+		{&FailureRate{Max: 1, Interval: time.Millisecond}, ""},
+		{&FailureRate{Interval: time.Second}, "0 failures per interval"},
+		{&FailureRate{Max: 1}, "interval of a failure-rate restart, 0s"},
+		{&FailureRate{Max: 1, Interval: time.Second, Delay: -1}, "-1ns, is negative"},
+		{backoff(func(*ExponentialDelay) {}), ""},
+		{backoff(func(e *ExponentialDelay) { e.Factor, e.Max, e.Jitter = 1, e.Initial, 1 }), ""},
+		{backoff(func(e *ExponentialDelay) { e.Initial = 0 }), "first pause, 0s"},
+		{backoff(func(e *ExponentialDelay) { e.Max = e.Initial - 1 }), "longest pause, 999.999999ms, is shorter than the first, 1s"},
+		{backoff(func(e *ExponentialDelay) { e.Reset = 0 }), "starts over, 0s"},
+		{backoff(func(e *ExponentialDelay) { e.Factor = 0.9 }), "factor of 0.9"},
+		{backoff(func(e *ExponentialDelay) { e.Factor = math.NaN() }), "factor of NaN"},
+		{backoff(func(e *ExponentialDelay) { e.Jitter = 1.1 }), "jitter of 1.1"},
+		{backoff(func(e *ExponentialDelay) { e.Jitter = math.NaN() }), "jitter of NaN"},
+		{backoff(func(e *ExponentialDelay) { e.Attempts = -1 }), "-1 attempts"},
+	} {
+		err := c.r.Validate()
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v, want %q", c.r, err, c.want)
+		}
+	}
+	err := errors.Join((&FixedDelay{Attempts: -1, Delay: -1}).Validate(), (&FailureRate{Delay: -1}).Validate())
+	if n := strings.Count(err.Error(), "\n"); n != 4 {
+		t.Errorf("not all is told: %v", err)
 	}
 }

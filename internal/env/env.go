@@ -87,6 +87,7 @@ type Env struct {
 	misconfigured error          // mistakes in it
 	memoryStorage *MemoryStorage // the job manager's memory
 	remembered    int            // jobs with checkpoints in it so far
+	data          *places        // of connectors; nil: none was asked for
 
 	stdout io.Writer // of dry runs
 	exit   func(code int)
@@ -139,7 +140,7 @@ func (e *Env) Graph(name string) (*graph.Graph, error) {
 	if g.HashSeed == 0 {
 		g.HashSeed = DefaultSeed
 	}
-	err := errors.Join(append([]error{e.misconfigured}, e.mistakes...)...)
+	err := errors.Join(append([]error{e.misconfigured, e.wrongRestart()}, e.mistakes...)...)
 	if len(g.Nodes) == 0 && err == nil {
 		return nil, errors.New("the job has no operators: build a stream before Execute")
 	}

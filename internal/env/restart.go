@@ -1,6 +1,7 @@
 package env
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -54,6 +55,14 @@ func (e *Env) restart() jobmanager.Restarts {
 		r.Strategy = Backoff(control.DefaultExponentialDelay())()
 	}
 	return r
+}
+
+// wrongRestart reports settings of the restart strategy that can't be.
+func (e *Env) wrongRestart() error {
+	if err := e.restart().Strategy.Validate(); err != nil {
+		return fmt.Errorf("set the restart strategy: %w", err)
+	}
+	return nil
 }
 
 // rehearsedRestart is restart in a simulation, where what is random comes from its seed.

@@ -259,6 +259,8 @@ type strategy struct {
 
 func (s *strategy) Failed(int64) (bool, time.Duration) { return s.failed() }
 
+func (*strategy) Validate() error { return nil }
+
 // A target that can't be prepared is not written to, and not in a second attempt either.
 func TestJobThatCannotBePreparedIsNotStarted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
