@@ -3,7 +3,7 @@
 // github.com/hamba/avro/v2 knows schemas and turns bytes into values. Programs call it:
 //
 //	rows := env.ReadFile(avro.Format[Trade](""), "trades/*.avro")
-//	rows.CommitTo(filesink.NewBulk("out", avro.Encoding[Trade](schema)))
+//	rows.CommitTo(filesink.NewBulk("out", avro.Encoding[Trade]("")))
 //
 // Elements are mostly structs, whose fields say by tags which fields of a record they are: `avro:"price"`; without a tag
 // the name must be the same. See the library for what Go types Avro's types may be.
@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/flott-dev/flott/connector/file"
 	"github.com/hamba/avro/v2"
 )
 
@@ -30,24 +31,9 @@ func library() avro.API {
 	return avro.Config{MaxByteSliceSize: maxBlock, MaxSliceAllocSize: maxSlice}.Freeze()
 }
 
-// guard makes an error of a panic: the library's answer to some mistakes and to some damage, and ours to a value that
-// reaches beyond its block.
-func guard(f func() error) (err error) {
-	defer func() {
-		switch r := recover().(type) {
-		case nil:
-		case error:
-			err = r
-		default:
-			err = fmt.Errorf("%v", r)
-		}
-	}()
-	return f()
-}
-
 // parse parses a schema that has nothing to do with any other: the names in it are its own.
 func parse(text string) (schema avro.Schema, err error) {
-	err = guard(func() (err error) {
+	err = file.Guard(func() (err error) {
 		schema, err = avro.ParseWithCache(text, "", &avro.SchemaCache{})
 		return err
 	})
@@ -97,6 +83,36 @@ func empty(s avro.Schema, depth int) bool {
 	return false
 }
 
+// recursive is the name of a record that may have one of its kind within it, "" if there is none. around are those that the
+// schema lies in.
+func recursive(s avro.Schema, around []*avro.RecordSchema) string {
+	var inner []avro.Schema
+	switch s := s.(type) {
+	case *avro.RefSchema:
+		if r, ok := s.Schema().(*avro.RecordSchema); ok && slices.Contains(around, r) {
+			return r.FullName()
+		}
+		inner = []avro.Schema{s.Schema()}
+	case *avro.RecordSchema:
+		around = append(slices.Clone(around), s)
+		for _, f := range s.Fields() {
+			inner = append(inner, f.Type())
+		}
+	case *avro.UnionSchema:
+		inner = s.Types()
+	case *avro.MapSchema:
+		inner = []avro.Schema{s.Values()}
+	case *avro.ArraySchema:
+		inner = []avro.Schema{s.Items()}
+	}
+	for _, s := range inner {
+		if name := recursive(s, around); name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
 // maxDepth is how deep values may lie in values.
 const maxDepth = 64
 
@@ -111,14 +127,8 @@ func covers(s avro.Schema, t reflect.Type) error {
 		names = append(append(names, f.Name()), f.Aliases()...)
 	}
 	for _, f := range reflect.VisibleFields(t) {
-		if !f.IsExported() || f.Anonymous {
-			continue
-		}
-		name := f.Name
-		if tag, ok := f.Tag.Lookup("avro"); ok {
-			name, _, _ = strings.Cut(tag, ",")
-		}
-		if name != "-" && !slices.Contains(names, name) {
+		name := fieldName(f)
+		if name != "" && !slices.Contains(names, name) {
 			return fmt.Errorf("record %s has no field %s for %s.%s; it has %s", record.FullName(), name, t, f.Name, strings.Join(names, ", "))
 		}
 	}

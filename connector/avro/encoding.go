@@ -32,7 +32,7 @@ func Compression(c Codec) Option { return func(o *options) { o.codec = c } }
 func BlockSize(bytes int) Option { return func(o *options) { o.block = bytes } }
 
 // Encoding writes elements of type T as Avro container files. The schema is JSON and describes T: for a struct a record
-// with a field for each of its fields. It is used with filesink.NewBulk.
+// with a field for each of its fields; "" takes the one that SchemaOf makes of T. It is used with filesink.NewBulk.
 func Encoding[T any](schema string, opts ...Option) file.BulkEncoding[T] {
 	o := options{block: DefaultBlockSize}
 	for _, opt := range opts {
@@ -74,6 +74,11 @@ func describe[T any](text string, o *options) (*description, error) {
 	codec, err := o.codec.name()
 	if err != nil {
 		return nil, err
+	}
+	if text == "" {
+		if text, err = SchemaOf[T](); err != nil {
+			return nil, err
+		}
 	}
 	d := &description{api: library()}
 	if d.schema, err = parse(text); err != nil {
@@ -128,7 +133,7 @@ func (w *writer[T]) begin(meta []byte) error {
 
 // Write implements file.BulkWriter.
 func (w *writer[T]) Write(xs []T) error {
-	err := guard(func() error {
+	err := file.Guard(func() error {
 		for i := range xs {
 			if err := w.add(&xs[i]); err != nil {
 				return err

@@ -130,10 +130,7 @@ func (d *decoder[T]) begin() error {
 	}
 	d.schema = theirs
 	if ours := d.format.schema; ours != nil {
-		err = guard(func() error {
-			d.schema, err = avro.NewSchemaCompatibility().Resolve(ours, theirs)
-			return err
-		})
+		d.schema, err = resolve(ours, theirs)
 	} else if err = covers(theirs, reflect.TypeFor[T]()); err == nil {
 		err = suits[T](d.api, theirs, false)
 	}
@@ -145,6 +142,22 @@ func (d *decoder[T]) begin() error {
 	d.buf = make([]T, readRun)
 	d.begun = true
 	return nil
+}
+
+// resolve is the schema by which values of theirs are read as ours. Where both have records within themselves, which the library
+// would follow without end, they must be the same.
+func resolve(ours, theirs avro.Schema) (s avro.Schema, err error) {
+	if ours.Fingerprint() == theirs.Fingerprint() {
+		return ours, nil
+	}
+	if name := recursive(ours, nil); name != "" && recursive(theirs, nil) != "" {
+		return nil, fmt.Errorf("record %s has itself within it: such records are only read by the schema that they were written with", name)
+	}
+	err = file.Guard(func() (err error) {
+		s, err = avro.NewSchemaCompatibility().Resolve(ours, theirs)
+		return err
+	})
+	return s, err
 }
 
 // header reads the header from this Input, if it begins with it, or from another.
@@ -269,7 +282,7 @@ func (d *decoder[T]) leaveOut() error {
 // decode decodes the next n records into the buffer.
 func (d *decoder[T]) decode(n int) error {
 	clear(d.buf[:n]) // or the library writes into the slices of what was emitted
-	err := guard(func() error {
+	err := file.Guard(func() error {
 		for i := range n {
 			d.values.ReadVal(d.schema, &d.buf[i])
 			if d.values.Error != nil {

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/flott-dev/flott/connector/file"
 	"github.com/hamba/avro/v2"
 )
 
@@ -13,12 +14,12 @@ import (
 // where it must be written. The library has no other way to ask.
 func suits[T any](api avro.API, s avro.Schema, write bool) error {
 	var x T
-	err := guard(func() error {
+	err := file.Guard(func() error {
 		b, _ := sample(nil, s, 0)
 		return api.Unmarshal(s, b, &x)
 	})
 	if err == nil && write {
-		err = guard(func() error {
+		err = file.Guard(func() error {
 			w := avro.NewWriter(nil, 64, avro.WithWriterConfig(api))
 			put(w, s, &x)
 			return w.Error

@@ -40,3 +40,18 @@ func (e *Error) Error() string {
 
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.Err }
+
+// Guard calls f and makes an error of a panic. It is for formats: many of the libraries that know them answer damaged files and
+// types that they don't take by a panic.
+func Guard(f func() error) (err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case error:
+			err = r
+		default:
+			err = fmt.Errorf("%v", r)
+		}
+	}()
+	return f()
+}

@@ -76,7 +76,7 @@ func Encoding[T any](opts ...Option) file.BulkEncoding[T] {
 			return nil, e.Err
 		}
 		w := &writer[T]{to: counter{w: to}, rowGroup: o.rowGroup}
-		err := guard(func() error {
+		err := file.Guard(func() error {
 			w.rows = pq.NewGenericWriter[T](&w.to, schema, pq.Compression(codec))
 			return nil
 		})
@@ -115,7 +115,7 @@ const writeRun = 256
 func (w *writer[T]) Write(xs []T) error {
 	for len(xs) > 0 {
 		n := min(len(xs), writeRun)
-		err := guard(func() error {
+		err := file.Guard(func() error {
 			_, err := w.rows.Write(xs[:n])
 			if err == nil && w.Held() >= w.rowGroup {
 				err = w.rows.Flush()
@@ -135,7 +135,7 @@ func (w *writer[T]) Held() int64 { return max(0, w.rows.Size()-w.to.n) }
 
 // Close implements file.BulkWriter.
 func (w *writer[T]) Close() error {
-	if err := guard(w.rows.Close); err != nil {
+	if err := file.Guard(w.rows.Close); err != nil {
 		return fmt.Errorf("end a Parquet file: %w", err)
 	}
 	return nil

@@ -44,7 +44,7 @@ func (f *format[T]) Splittable() bool { return true }
 // Decoder implements file.Format.
 func (f *format[T]) Decoder(in *file.Input) (file.Decoder[T], error) {
 	d := &decoder[T]{path: in.Path(), schema: f.schema, at: max(in.Start(), in.Offset()), skip: in.Skip()}
-	err := guard(func() (err error) {
+	err := file.Guard(func() (err error) {
 		d.file, d.groups, err = open(in, f.schema)
 		return err
 	})
@@ -101,7 +101,7 @@ func (d *decoder[T]) read(most int) (n int, err error) {
 		if d.skip == g.rows { // restored behind the last row
 			return 0, nil
 		}
-		if err := guard(d.openGroup); err != nil {
+		if err := file.Guard(d.openGroup); err != nil {
 			return 0, err
 		}
 	}
@@ -110,7 +110,7 @@ func (d *decoder[T]) read(most int) (n int, err error) {
 	}
 	rows := d.buf[:min(int64(most), g.rows-d.skip)]
 	clear(rows) // or the library writes into the slices of rows that were emitted
-	err = guard(func() error {
+	err = file.Guard(func() error {
 		n, err = d.rows.Read(rows)
 		return err
 	})
@@ -154,7 +154,7 @@ func (d *decoder[T]) Close() error {
 	}
 	rows := d.rows
 	d.rows = nil
-	return guard(rows.Close)
+	return file.Guard(rows.Close)
 }
 
 // name adds the file to an error that does not name it.

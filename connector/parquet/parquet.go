@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/flott-dev/flott/connector/file"
 	pq "github.com/parquet-go/parquet-go"
 )
 
@@ -27,7 +28,7 @@ func schemaOf[T any]() (schema *pq.Schema, err error) {
 	if t.Kind() != reflect.Struct {
 		return nil, fmt.Errorf("rows are structs, and %s is none", t)
 	}
-	err = guard(func() error { // the library panics at fields that it does not take
+	err = file.Guard(func() error { // the library panics at fields that it does not take
 		schema = pq.SchemaOf(new(T))
 		return nil
 	})
@@ -38,18 +39,4 @@ func schemaOf[T any]() (schema *pq.Schema, err error) {
 		return nil, fmt.Errorf("type %s has no exported field for a column", t)
 	}
 	return schema, nil
-}
-
-// guard makes an error of a panic: the library's answer to some mistakes and to much of what damaged files hold.
-func guard(f func() error) (err error) {
-	defer func() {
-		switch r := recover().(type) {
-		case nil:
-		case error:
-			err = r
-		default:
-			err = fmt.Errorf("%v", r)
-		}
-	}()
-	return f()
 }
