@@ -1,8 +1,11 @@
 package sessions
 
 import (
+	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/flott-dev/flott/internal/frame"
@@ -187,6 +190,77 @@ func BenchmarkByHand(b *testing.B) {
 			n = f.next - n
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/element")
 			b.ReportMetric(float64(closed)/float64(n), "results/element")
+		})
+	}
+}
+
+// filled is a driver with a session of each key.
+func filled(b *testing.B, keys int) *driver {
+	o, _ := openTotals(b, load{keys: int64(keys), gap: 1_000_000})
+	clicks, times := make([]click, frame.MaxLen), make([]int64, frame.MaxLen)
+	for from := 0; from < keys; from += len(clicks) {
+		for i := range clicks {
+			clicks[i].Key = int64((from + i) % keys)
+		}
+		kit.Must(b, o.Push(kit.Run(b, times, clicks...)))
+	}
+	return o
+}
+
+// BenchmarkSnapshot is how long the subtask stands still.
+func BenchmarkSnapshot(b *testing.B) {
+	for _, keys := range []int{100_000, 500_000, 1_000_000} {
+		b.Run(fmt.Sprint(keys, " sessions"), func(b *testing.B) {
+			o := filled(b, keys)
+			for b.Loop() {
+				s := operator.Snapshot{Groups: 128}
+				kit.Must(b, o.Snapshot(&s))
+				b.StopTimer()
+				s.Release()
+				runtime.GC() // as often as not there is one between two checkpoints
+				b.StartTimer()
+			}
+		})
+	}
+}
+
+// BenchmarkRunsAfterSnapshot is what runs of random keys cost when a snapshot is open: the first, which copies most, the one that
+// took longest, and all until each key has come about once; and when there is none.
+func BenchmarkRunsAfterSnapshot(b *testing.B) {
+	const keys = 500_000
+	o := filled(b, keys)
+	r := rand.New(rand.NewPCG(1, 2))
+	clicks, times := make([]click, frame.MaxLen), make([]int64, frame.MaxLen)
+	for _, open := range []bool{false, true} {
+		b.Run(fmt.Sprintf("a snapshot is open, %v", open), func(b *testing.B) {
+			var first, most, all time.Duration
+			for b.Loop() {
+				s := operator.Snapshot{Groups: 128}
+				if open {
+					kit.Must(b, o.Snapshot(&s))
+				}
+				longest := time.Duration(0)
+				for n := range keys / len(clicks) {
+					for i := range clicks {
+						clicks[i].Key = r.Int64N(keys)
+					}
+					run := kit.Run(b, times, clicks...)
+					start := time.Now()
+					kit.Must(b, o.Push(run))
+					took := time.Since(start)
+					if all += took; n == 0 {
+						first += took
+					}
+					longest = max(longest, took)
+				}
+				most += longest
+				s.Release()
+			}
+			n := float64(b.N)
+			b.ReportMetric(float64(first.Microseconds())/n, "µs/first")
+			b.ReportMetric(float64(most.Microseconds())/n, "µs/longest")
+			b.ReportMetric(float64(all.Nanoseconds())/n/keys, "ns/element")
+			b.ReportMetric(0, "ns/op")
 		})
 	}
 }

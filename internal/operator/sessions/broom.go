@@ -71,7 +71,9 @@ func (o *driver) forget() error {
 		if err := o.keyer.table.Delete(i); err != nil {
 			return err
 		}
-		o.release(id)
+		if err := o.release(id); err != nil {
+			return err
+		}
 	}
 	o.idle -= len(b.ids)
 	o.k.Keys.Zero(b.keys, len(b.ids))

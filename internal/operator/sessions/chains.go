@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/flott-dev/flott/internal/operator/windows"
+	"github.com/flott-dev/flott/serde"
 	"github.com/flott-dev/flott/watermark"
 )
 
@@ -50,6 +51,9 @@ type chains struct {
 	wheel     wheel
 	watermark int64 // sessions that end at it or before have fired
 	lateness  int64
+	memory    windows.Memory  // of nodes
+	shadows   windows.Shadows // the snapshots that need sessions
+	deep      bool            // accumulators are copied by their encoding only
 }
 
 // column is a value for each node.
@@ -111,6 +115,7 @@ func (c *chains) open(lateness int64, keyPointers bool) error {
 	tail := c.accs.place(&c.k.Accs, c.k.Acc.Pointers, true, nodeBytes-tailBytes)
 	c.keys.place(&c.k.Keys, keyPointers, false, tail)
 	c.used, c.watermark, c.lateness = 1, noTime, lateness
+	c.memory, c.deep = windows.MemoryOf[node](), c.k.Acc.Layout == serde.Encoded
 	c.wheel.ledger = &c.ledger
 	if err := c.ledger.reserve(int64(unsafe.Sizeof(c.wheel))); err != nil {
 		return err
@@ -148,9 +153,14 @@ func (c *chains) grow() error {
 	if size > freeNode/int(c.accs.scale) {
 		return fmt.Errorf("operator %q: session windows: more sessions than one subtask can hold: raise the parallelism", c.ledger.operator)
 	}
-	each := int64(nodeBytes) + 4 + c.accs.bytes() + c.keys.bytes()
+	each := c.each()
 	if err := c.ledger.reserve(int64(size-len(c.nodes)) * each); err != nil {
 		return err
+	}
+	if c.shadows.Open() {
+		if err := c.lend(); err != nil {
+			return err
+		}
 	}
 	nodes := make([]node, size)
 	copy(nodes, c.nodes[:min(c.used, len(c.nodes))])
@@ -160,8 +170,33 @@ func (c *chains) grow() error {
 	return nil
 }
 
+// each is the memory of a node.
+func (c *chains) each() int64 { return int64(nodeBytes) + 4 + c.accs.bytes() + c.keys.bytes() }
+
+// lend leaves the arrays, which are to be replaced, to the snapshots that need them.
+func (c *chains) lend() error {
+	if c.deep {
+		if err := c.shadows.KeepAll(); err != nil {
+			return err
+		}
+	}
+	bytes := c.each() * int64(len(c.nodes))
+	if err := c.ledger.reserve(bytes); err != nil {
+		return err
+	}
+	if c.shadows.Lend(c.ledger.memory, bytes) {
+		c.ledger.held -= bytes
+	} else {
+		c.ledger.give(bytes)
+	}
+	return nil
+}
+
 // release makes a node nobody's.
-func (c *chains) release(id uint32) {
+func (c *chains) release(id uint32) error {
+	if err := c.shadows.Keep(id); err != nil {
+		return err
+	}
 	if !c.keys.plain {
 		c.keys.clear(id)
 	}
@@ -169,6 +204,7 @@ func (c *chains) release(id uint32) {
 	s.reset()
 	s.older, s.newer = 0, freeNode
 	c.free = append(c.free, id)
+	return nil
 }
 
 // cleanup is when a session that ends at last leaves.
@@ -209,6 +245,9 @@ func (c *chains) begin(latest *uint32, newer uint32, start, end int64) (id uint3
 	if id = *latest; c.nodes[id].empty() {
 		c.idle--
 	} else if id, err = c.insert(latest, newer); err != nil {
+		return 0, err
+	}
+	if err := c.shadows.Keep(id); err != nil {
 		return 0, err
 	}
 	c.live++
@@ -257,29 +296,45 @@ func (c *chains) oldest(id uint32, start int64) uint32 {
 }
 
 // merge makes one session of those from oldest to newest: that is the oldest's node. Accumulators are merged in order.
-func (c *chains) merge(latest *uint32, oldest, newest uint32) {
+func (c *chains) merge(latest *uint32, oldest, newest uint32) error {
+	if err := c.shadows.Keep(oldest); err != nil {
+		return err
+	}
 	end, newer := c.nodes[newest].end, c.nodes[newest].newer
 	for id := c.nodes[oldest].newer; id != newer; {
+		if err := c.shadows.Keep(id); err != nil {
+			return err
+		}
 		c.k.Merge(c.accs.at(oldest), c.accs.at(id))
 		c.accs.clear(id)
 		next := c.nodes[id].newer
-		c.release(id)
+		if err := c.release(id); err != nil {
+			return err
+		}
 		c.live--
 		id = next
 	}
 	c.nodes[oldest].end, c.nodes[oldest].newer = end, newer
 	c.relink(latest, newer, oldest)
+	return nil
 }
 
 // extend makes a session cover [start, end) as well.
-func (c *chains) extend(id uint32, start, end int64) {
+func (c *chains) extend(id uint32, start, end int64) error {
+	if err := c.shadows.Keep(id); err != nil {
+		return err
+	}
 	s := &c.nodes[id]
 	s.start, s.end = min(s.start, start), max(s.end, end)
 	c.enter(id)
+	return nil
 }
 
 // leave ends a session. The node of a key's latest one stays, empty.
-func (c *chains) leave(id uint32) {
+func (c *chains) leave(id uint32) error {
+	if err := c.shadows.Keep(id); err != nil {
+		return err
+	}
 	c.accs.clear(id)
 	c.live--
 	s := &c.nodes[id]
@@ -287,17 +342,22 @@ func (c *chains) leave(id uint32) {
 	if newer == 0 {
 		s.reset()
 		c.idle++
-		return
+		return nil
 	}
 	c.nodes[newer].older = older
 	if older != 0 {
 		c.nodes[older].newer = newer
 	}
-	c.release(id)
+	return c.release(id)
 }
 
-// close gives everything back.
+// close gives everything back, but for what snapshots need.
 func (c *chains) close() {
+	if c.shadows.Open() {
+		if bytes := c.each() * int64(len(c.nodes)); c.shadows.Lend(c.ledger.memory, bytes) {
+			c.ledger.held -= bytes
+		}
+	}
 	c.ledger.release()
 	c.nodes, c.free, c.accs, c.keys, c.wheel = nil, nil, column{}, column{}, wheel{}
 }

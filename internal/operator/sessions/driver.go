@@ -49,8 +49,6 @@ type driver struct {
 	touched int64
 	part    frame.Run
 	piece   func(*frame.Run) error // push, bound once: a method value would be allocated at each use
-
-	spareCopies windows.Spare // of snapshots
 }
 
 // New returns the driver of windows that elements open at their time, in domain, for as long as their gap, and that merge

@@ -117,6 +117,11 @@ func (o *driver) end(id uint32, at int64) error {
 	if s.due != at {
 		return nil // it was here twice
 	}
+	if o.deep { // making a result may change what is behind pointers
+		if err := o.shadows.Keep(id); err != nil {
+			return err
+		}
+	}
 	last := s.end - 1
 	if last == at || o.lateness == 0 {
 		if err := o.emit(id); err != nil {
@@ -128,8 +133,7 @@ func (o *driver) end(id uint32, at int64) error {
 		o.wheel.add(until, id)
 		return nil
 	}
-	o.leave(id)
-	return nil
+	return o.leave(id)
 }
 
 // emit emits the result of a session.

@@ -26,6 +26,12 @@ func (l *ledger) reserve(n int64) error {
 	return nil
 }
 
+// give gives n bytes back.
+func (l *ledger) give(n int64) {
+	l.memory.Release(n)
+	l.held -= n
+}
+
 // release gives everything back.
 func (l *ledger) release() {
 	if l.memory != nil {

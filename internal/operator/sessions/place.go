@@ -31,6 +31,11 @@ func (o *driver) put(r *frame.Run) error {
 		to := min(r.N, from+block)
 		o.folding.news = false
 		o.touch(o.keyer.latest[from:to])
+		if o.shadows != nil {
+			if err := o.keep(o.keyer.latest[from:to]); err != nil {
+				return err
+			}
+		}
 		if err := o.putBlock(r, from, to); err != nil {
 			return err
 		}
@@ -47,6 +52,15 @@ func (o *driver) touch(latest []unsafe.Pointer) {
 		sum += nodes[*(*uint32)(p)].due
 	}
 	o.touched = sum // or the loads would be left out
+}
+
+// keep lets snapshots have the sessions of a block.
+func (o *driver) keep(latest []unsafe.Pointer) error {
+	ids := o.opened[:len(latest)]
+	for i, p := range latest {
+		ids[i] = *(*uint32)(p)
+	}
+	return o.shadows.Keep(ids...)
 }
 
 // putBlock does not branch on whether a session is opened or grows, which is too random to be predicted: an empty node becomes
@@ -125,10 +139,14 @@ func (o *driver) settle(r *frame.Run, i int) (err error) {
 	default:
 		if oldest := o.oldest(id, start); oldest != id {
 			o.fold(r, i, true)
-			o.merge(latest, oldest, id)
+			if err := o.merge(latest, oldest, id); err != nil {
+				return err
+			}
 			id = oldest
 		}
-		o.extend(id, start, end)
+		if err := o.extend(id, start, end); err != nil {
+			return err
+		}
 	}
 	o.folding.ids[i] = id * o.accs.scale
 	if o.nodes[id].end-1 <= o.watermark {

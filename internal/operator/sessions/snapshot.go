@@ -36,33 +36,76 @@ func (o *driver) info() (statebackend.TableInfo, error) {
 	}, nil
 }
 
-// Snapshot implements operator.Snapshotter: keys and accumulators are copied as they lie in memory.
+// Snapshot implements operator.Snapshotter: the nodes are shared with the snapshot, and what changes is kept for it. Which of
+// them are sessions is found out when it is read.
 func (o *driver) Snapshot(s *operator.Snapshot) error {
 	info, err := o.info()
 	if err != nil {
 		return fmt.Errorf("snapshot session windows: %w", err)
 	}
-	f := &windows.Frozen{K: o.k, Key: o.spec.Key.Key, Seed: o.RT.Seed, Groups: s.Groups, Memory: o.RT.Memory, Spare: &o.spareCopies}
+	f := windows.NewFrozen(o.k, o.spec.Key.Key, o.RT.Seed, s.Groups, o.RT.Memory)
 	s.Stores = append(s.Stores, f) // released with the snapshot, whatever happens
-	ids, places, labels := make([]uint32, 0, o.live), make([]uint32, 0, o.live), make([]byte, 0, o.live*labelBytes)
-	keys := f.MakeKeys(max(o.live, 1))
-	for id := uint32(1); id < uint32(o.used); id++ {
-		n := &o.nodes[id]
-		if n.empty() || n.newer == freeNode {
-			continue
-		}
-		o.k.Keys.Move(o.k.Keys.At(keys, len(ids)), o.keys.at(id), 1)
-		ids, places = append(ids, uint32(len(ids))), append(places, id*o.accs.scale)
-		labels = binary.LittleEndian.AppendUint64(labels, uint64(n.start))
-		labels = binary.LittleEndian.AppendUint64(labels, uint64(n.end))
-		labels = append(labels, byte(one(n.end-1 <= o.watermark)))
+	if o.live == 0 {
+		return nil
 	}
-	f.SetKeys(len(ids))
-	return f.AddListed(f.Table(info), o.accs.base, ids, places, func(j int, row *statebackend.Row) []byte {
+	nodes := o.nodes
+	lanes := []windows.Lane{{Memory: &o.chains.memory, Values: unsafe.Pointer(unsafe.SliceData(nodes))}}
+	p := &windows.Part{Offset: o.accs.offset}
+	if !o.accs.inside {
+		p.Lane = len(lanes)
+		lanes = append(lanes, f.Accumulators(o.accs.base))
+	}
+	c := census{keys: &o.k.Keys, lane: -1, offset: o.keys.offset, watermark: o.watermark, live: o.live}
+	if !o.keys.inside && o.k.Keys.Size > 0 {
+		c.lane = len(lanes)
+		lanes = append(lanes, windows.Lane{Memory: c.keys, Values: o.keys.base, Pointers: !o.keys.plain})
+	}
+	p.Shadow = f.Shadow(&o.shadows, o.used, func(id uint32) bool { return !nodes[id].empty() }, lanes...)
+	f.Add(f.Table(info), p)
+	f.Prepare = func() error { return c.take(f, p) }
+	return nil
+}
+
+// census finds the sessions of a snapshot.
+type census struct {
+	keys      *windows.Memory
+	lane      int     // of the keys; -1: they are in the nodes
+	offset    uintptr // where
+	watermark int64
+	live      int
+}
+
+// take completes the part of a snapshot.
+func (c *census) take(f *windows.Frozen, p *windows.Part) error {
+	if err := f.Draw(int64(c.live) * int64(c.keys.Size+8+labelBytes)); err != nil {
+		return err
+	}
+	keys := c.keys.New(max(c.live, 1))
+	p.IDs, p.Places = make([]uint32, 0, c.live), make([]uint32, 0, c.live)
+	labels := make([]byte, 0, c.live*labelBytes)
+	p.Shadow.Each(func(id uint32, first unsafe.Pointer, other func(int) unsafe.Pointer) {
+		start, end := (*node)(first).start, (*node)(first).end // no more: the rest of it changes meanwhile
+		if start > end {
+			return
+		}
+		key := unsafe.Add(first, c.offset)
+		if c.lane >= 0 {
+			key = other(c.lane)
+		}
+		n := len(p.IDs)
+		c.keys.Move(c.keys.At(keys, n), key, 1)
+		p.IDs, p.Places = append(p.IDs, uint32(n)), append(p.Places, id)
+		labels = binary.LittleEndian.AppendUint64(labels, uint64(start))
+		labels = binary.LittleEndian.AppendUint64(labels, uint64(end))
+		labels = append(labels, byte(one(end-1 <= c.watermark)))
+	})
+	f.SetKeys(keys, len(p.IDs))
+	p.Label = func(j int, row *statebackend.Row) []byte {
 		b := labels[j*labelBytes:]
 		row.Namespace = b[:16:16]
 		return b[16:labelBytes:labelBytes]
-	})
+	}
+	return nil
 }
 
 // labelBytes is what labels have of a session: start, end and whether it has fired.

@@ -12,6 +12,9 @@ func (o *driver) amend(s *slice, id uint32, r *frame.Run, e int) error {
 	if err != nil {
 		return err
 	}
+	if err := s.shadows.Keep(at); err != nil {
+		return err
+	}
 	acc := o.k.Accs.At(s.accs, int(at))
 	o.k.Add(acc, fresh, r, e)
 	if o.cover == nil {

@@ -119,6 +119,9 @@ func (o *driver) append(s *slice) error {
 			return nil
 		}
 	}
+	if err := s.shadows.KeepAll(); err != nil { // they are moved, or spoiled
+		return err
+	}
 	m := &o.k.Accs
 	for o.cursor.start(); o.cursor.next(&s.column); {
 		for i, id := range o.cursor.ids {
@@ -130,6 +133,9 @@ func (o *driver) append(s *slice) error {
 				continue
 			}
 			at, fresh, err := o.columns.insert(&into.column, id, o.keys.limit)
+			if err == nil {
+				err = into.shadows.Keep(at)
+			}
 			if err != nil {
 				return err
 			}

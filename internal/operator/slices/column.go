@@ -9,7 +9,7 @@ import (
 )
 
 // none is no id: what stands in a listed column where an id was removed.
-const none = ^uint32(0)
+const none = windows.NoKey
 
 // column holds the accumulators of some ids. A dense one has a place for every id and a bit for those that are there; a
 // listed one has the ids that are there, in the order in which they came, and is for slices that few of all keys are in.
@@ -21,12 +21,17 @@ type column struct {
 	bits  []uint64 // dense: room of them
 	ids   []uint32 // listed: by position
 	table []uint32 // listed: position+1 by hash of the id; nil until it is looked at
+
+	// shadows are the snapshots that need the accumulators; shared says that they may need bits or ids as well.
+	shadows windows.Shadows
+	shared  bool
 }
 
-// columns makes columns and keeps the memory of some that are gone.
+// columns makes columns, sees to it that snapshots have what is in them, and keeps the memory of some that are gone.
 type columns struct {
 	ledger
 	accs  *windows.Memory
+	deep  bool // accumulators are copied by their encoding only
 	spare []column
 	keep  int // spare columns that are kept
 }
@@ -83,9 +88,9 @@ func (m *columns) make(n int, dense bool) (c column, err error) {
 	return c, nil
 }
 
-// free takes a column back, emptied.
+// free takes a column back, emptied, or leaves it to the snapshots that need it.
 func (m *columns) free(c *column) {
-	if c.room == 0 {
+	if c.room == 0 || m.lend(c) {
 		return
 	}
 	if len(m.spare) >= max(m.keep, maxSpare) {
@@ -137,6 +142,9 @@ func (m *columns) grow(c *column, n int) error {
 	if err != nil {
 		return err
 	}
+	if err := m.leave(c); err != nil {
+		return err
+	}
 	m.accs.Move(bigger.accs, c.accs, c.room)
 	copy(bigger.bits, c.bits)
 	bigger.ids = append(bigger.ids, c.ids...)
@@ -149,6 +157,9 @@ func (m *columns) grow(c *column, n int) error {
 // widen makes a listed column dense, with room for limit ids.
 func (m *columns) widen(c *column, limit int) error {
 	wide, err := m.make(limit, true)
+	if err == nil {
+		err = m.leave(c)
+	}
 	if err != nil {
 		return err
 	}
@@ -175,6 +186,9 @@ func (m *columns) pack(c *column, limit int) error {
 // narrow makes a dense column a listed one.
 func (m *columns) narrow(c *column) error {
 	listed, err := m.make(c.n, false)
+	if err == nil {
+		err = m.leave(c)
+	}
 	if err != nil {
 		return err
 	}
@@ -249,6 +263,9 @@ func (m *columns) insert(c *column, id uint32, limit int) (at uint32, fresh bool
 		if err := m.grow(c, limit); err != nil {
 			return 0, false, err
 		}
+		if err := m.own(c); err != nil {
+			return 0, false, err
+		}
 		c.bits[id>>6] |= 1 << (id & 63)
 		c.n++
 		return id, true, nil
@@ -271,7 +288,13 @@ func (m *columns) insert(c *column, id uint32, limit int) (at uint32, fresh bool
 }
 
 // remove removes the accumulator of an id.
-func (m *columns) remove(c *column, id, at uint32) {
+func (m *columns) remove(c *column, id, at uint32) error {
+	if err := c.shadows.Keep(at); err != nil {
+		return err
+	}
+	if err := m.own(c); err != nil {
+		return err
+	}
 	m.accs.Zero(m.accs.At(c.accs, int(at)), 1)
 	if c.dense {
 		c.bits[id>>6] &^= 1 << (id & 63)
@@ -279,4 +302,5 @@ func (m *columns) remove(c *column, id, at uint32) {
 		c.ids[at] = none
 	}
 	c.n--
+	return nil
 }

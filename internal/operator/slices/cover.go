@@ -21,7 +21,7 @@ type cover interface {
 	// emit emits the results of the window.
 	emit() error
 	// remove forgets an id, which is still in the slices; adopt takes it in from them again.
-	remove(id uint32)
+	remove(id uint32) error
 	adopt(id uint32) error
 	// clear forgets all slices.
 	clear()

@@ -29,7 +29,7 @@
 //
 // # Snapshots
 //
-// A snapshot has a row for each accumulator of a slice, with how far windows had fired. A restored driver begins there: what
+// A snapshot shares columns and keys with the driver (windows.Shadow). It has a row for each accumulator of a slice, with how far windows had fired. A restored driver begins there: what
 // has fired does not fire again, but for late elements. The ids of keys and the covers are made anew.
 package slices
 
@@ -42,6 +42,7 @@ import (
 	"github.com/flott-dev/flott/internal/operator"
 	"github.com/flott-dev/flott/internal/operator/windows"
 	"github.com/flott-dev/flott/process"
+	"github.com/flott-dev/flott/serde"
 	"github.com/flott-dev/flott/window"
 )
 
@@ -84,8 +85,6 @@ type driver struct {
 	place  func(r *frame.Run) error
 	piece  frame.Run
 
-	spareCopies windows.Spare // of snapshots
-
 	alarm *operator.Callback
 	due   int64 // of the alarm
 	stale bool  // the alarm may be needed earlier
@@ -126,7 +125,7 @@ func (o *driver) Open(rt *operator.Runtime) error {
 	if err := o.late.Open(o.RT, o.side, o.spec.Late, o.In); err != nil {
 		return err
 	}
-	o.columns = columns{ledger: ledger{rt: rt}, accs: &o.k.Accs}
+	o.columns = columns{ledger: ledger{rt: rt}, accs: &o.k.Accs, deep: o.k.Acc.Layout == serde.Encoded}
 	o.current = &o.nowhere
 	o.at, o.fresh = make([]uint32, frame.MaxLen), make([]bool, frame.MaxLen)
 	o.cursor, o.acc = newCursor(o.emitter.Column.Cap()), o.k.Accs.New(1)
@@ -168,6 +167,14 @@ func (o *driver) Close() error {
 		o.RT.Timers.Cancel(o.alarm)
 	}
 	err := o.keys.close()
+	for _, s := range o.shelf.list {
+		o.columns.lend(&s.column)
+	}
+	for i := range o.hidden {
+		for _, s := range o.hidden[i].shelf.list {
+			o.columns.lend(&s.column)
+		}
+	}
 	o.columns.drop()
 	return err
 }

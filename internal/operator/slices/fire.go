@@ -47,6 +47,11 @@ func (o *driver) fireSlices(to int64) error {
 		}
 		o.window = s.last.Time
 		for o.cursor.start(); o.cursor.next(&s.column); {
+			if s.shadows != nil && o.columns.deep { // making a result may change what is behind pointers
+				if err := s.shadows.Keep(o.cursor.at...); err != nil {
+					return err
+				}
+			}
 			if err := o.send(o.cursor.ids, s.accs, o.cursor.at); err != nil {
 				return err
 			}

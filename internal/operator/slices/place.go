@@ -192,8 +192,16 @@ func (o *driver) fold(s *slice, r *frame.Run, ids []uint32, from int) error {
 	if err := o.columns.grow(c, limit); err != nil {
 		return err
 	}
+	if c.shadows != nil {
+		if err := c.shadows.Keep(ids...); err != nil {
+			return err
+		}
+	}
 	var fresh []bool
 	if c.n < o.keys.used() {
+		if err := o.columns.own(c); err != nil {
+			return err
+		}
 		fresh = o.fresh[:len(ids)]
 		n := mark(c.bits, ids, fresh)
 		if c.n += n; n == 0 {
@@ -233,6 +241,11 @@ func (o *driver) foldListed(c *column, r *frame.Run, ids []uint32, from int) (er
 	at, fresh := o.at[:len(ids)], o.fresh[:len(ids)]
 	for i, id := range ids {
 		if at[i], fresh[i], err = o.columns.insert(c, id, o.keys.limit); err != nil {
+			return err
+		}
+	}
+	if c.shadows != nil {
+		if err := c.shadows.Keep(at...); err != nil {
 			return err
 		}
 	}

@@ -188,7 +188,7 @@ func (t *tangles) restore(id uint32, s stretch, read func(acc unsafe.Pointer) er
 	if !ok {
 		i = len(t.list)
 		t.at[id] = i
-		t.list = append(t.list, &tangle{id: id})
+		t.list = append(t.list, &tangle{id: id, mark: t.mark})
 		t.newest[id] = tangled
 	}
 	x := t.list[i]

@@ -28,11 +28,12 @@ type roster struct {
 	fresh   []bool
 	ids     []uint32 // of the run
 
-	keys  unsafe.Pointer // by id
-	room  int
-	limit int      // more than any id in use
-	free  []uint32 // ids below limit that are not in use, the smallest last
-	old   unsafe.Pointer
+	keys    unsafe.Pointer  // by id
+	shadows windows.Shadows // the snapshots that need keys
+	room    int
+	limit   int      // more than any id in use
+	free    []uint32 // ids below limit that are not in use, the smallest last
+	old     unsafe.Pointer
 }
 
 // maxIDs is the number of ids that there can be.
@@ -63,6 +64,9 @@ func (k *roster) open(rt *operator.Runtime) (err error) {
 }
 
 func (k *roster) close() error {
+	if k.shadows.Open() {
+		k.yield()
+	}
 	if k.store == nil {
 		return nil
 	}
@@ -162,9 +166,34 @@ func (k *roster) grow() error {
 	keys := k.memory.New(room)
 	if k.keys != nil {
 		k.memory.Move(keys, k.keys, k.room)
-		k.release(int64(k.room) * int64(k.memory.Size))
+		k.yield()
 	}
 	k.keys, k.room = keys, room
+	return nil
+}
+
+// yield gives the memory of the keys back, or leaves it to the snapshots that need it.
+func (k *roster) yield() {
+	n := int64(k.room) * int64(k.memory.Size)
+	if k.shadows.Lend(k.rt.Memory, n) {
+		k.held -= n
+		return
+	}
+	k.release(n)
+}
+
+// own makes the keys the roster's alone.
+func (k *roster) own() error {
+	if !k.shadows.Open() {
+		return nil
+	}
+	if err := k.reserve(int64(k.room) * int64(k.memory.Size)); err != nil {
+		return err
+	}
+	keys := k.memory.New(k.room)
+	k.memory.Move(keys, k.keys, k.room)
+	k.yield()
+	k.keys = keys
 	return nil
 }
 
@@ -211,6 +240,9 @@ func (k *roster) sweep(live []uint64) error {
 func (k *roster) forget(ids []uint32) error {
 	if len(ids) == 0 {
 		return nil
+	}
+	if err := k.own(); err != nil {
+		return err
 	}
 	for i, id := range ids {
 		k.memory.Move(k.memory.At(k.old, i), k.at(id), 1)

@@ -48,62 +48,45 @@ func (o *driver) tables() (plain, tangled statebackend.TableInfo, err error) {
 	return plain, tangled, nil
 }
 
-// Snapshot implements operator.Snapshotter: keys and accumulators are copied as they lie in memory.
+// Snapshot implements operator.Snapshotter: columns and keys are shared with the snapshot, and what changes is kept for it.
 func (o *driver) Snapshot(s *operator.Snapshot) error {
 	plain, tangled, err := o.tables()
 	if err != nil {
 		return fmt.Errorf("snapshot windows: %w", err)
 	}
-	f := &windows.Frozen{K: o.k, Key: o.spec.Key.Key, Seed: o.RT.Seed, Groups: s.Groups, Memory: o.RT.Memory, Spare: &o.spareCopies}
+	f := windows.NewFrozen(o.k, o.spec.Key.Key, o.RT.Seed, s.Groups, o.RT.Memory)
 	s.Stores = append(s.Stores, f) // released with the snapshot, whatever happens
 	f.Table(plain)
 	f.Table(tangled)
 	if err := o.reunite(); err != nil { // else rows could not be told apart
 		return err
 	}
-	if err := f.CopyKeys(o.keys.keys, o.keys.limit); err != nil {
-		return err
-	}
+	f.ShareKeys(&o.keys.shadows, o.keys.keys, o.keys.limit)
+	var knots []knot
 	for i := range o.hidden {
 		e := &o.hidden[i]
-		if err := o.freeze(f, &e.shelf, e.tangles, e.until); err != nil {
-			return err
-		}
+		knots = o.freeze(f, &e.shelf, e.tangles, e.until, knots)
 	}
-	return o.freeze(f, &o.shelf, o.tangles, o.passed)
-}
-
-// freeze adds slices of which the windows up to passed have fired.
-func (o *driver) freeze(f *windows.Frozen, h *shelf, t *tangles, passed int64) error {
-	for _, s := range h.list {
-		if s.n == 0 {
-			continue
-		}
-		label := labelOf(s.stretch, passed)
-		if s.dense {
-			if err := f.AddDense(0, s.accs, s.bits, label); err != nil {
-				return err
-			}
-			continue
-		}
-		for o.cursor.start(); o.cursor.next(&s.column); {
-			if err := f.AddListed(0, s.accs, o.cursor.ids, o.cursor.at, label); err != nil {
-				return err
-			}
-		}
-	}
-	if t == nil {
-		return nil
-	}
-	for _, x := range t.list {
-		for i, g := range x.groups {
-			ids, at := [1]uint32{x.id}, [1]uint32{uint32(i)}
-			if err := f.AddListed(1, x.accs, ids[:], at[:], tangledLabel(g, passed, i)); err != nil {
-				return err
-			}
-		}
+	knots = o.freeze(f, &o.shelf, o.tangles, o.passed, knots)
+	if len(knots) > 0 {
+		p := &windows.Part{}
+		f.Add(1, p)
+		f.Prepare = func() error { return knit(o.k, f, p, knots) }
 	}
 	return nil
+}
+
+// freeze adds slices of which the windows up to passed have fired, and their tangled keys to the knots.
+func (o *driver) freeze(f *windows.Frozen, h *shelf, t *tangles, passed int64, knots []knot) []knot {
+	for _, s := range h.list {
+		if s.n != 0 {
+			o.columns.freeze(f, 0, &s.column, &windows.Part{Label: labelOf(s.stretch, passed)})
+		}
+	}
+	if t != nil && len(t.list) > 0 {
+		knots = append(knots, t.freeze(f, passed))
+	}
+	return knots
 }
 
 // appendSpan appends the canonical form of a slice.
@@ -118,16 +101,6 @@ func appendSpan(b []byte, s stretch) []byte {
 func labelOf(s stretch, passed int64) func(int, *statebackend.Row) []byte {
 	span := appendSpan(nil, s)
 	at := binary.LittleEndian.AppendUint64(nil, uint64(passed))
-	return func(_ int, row *statebackend.Row) []byte {
-		row.Namespace, row.MapKey = span, at
-		return nil
-	}
-}
-
-func tangledLabel(s stretch, passed int64, number int) func(int, *statebackend.Row) []byte {
-	span := appendSpan(nil, s)
-	at := binary.LittleEndian.AppendUint64(nil, uint64(passed))
-	at = binary.LittleEndian.AppendUint64(at, uint64(number))
 	return func(_ int, row *statebackend.Row) []byte {
 		row.Namespace, row.MapKey = span, at
 		return nil

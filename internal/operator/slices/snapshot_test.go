@@ -3,11 +3,15 @@ package slices
 import (
 	"encoding/binary"
 	"fmt"
+	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/flott-dev/flott/agg"
+	"github.com/flott-dev/flott/internal/frame"
 	"github.com/flott-dev/flott/internal/host"
 	"github.com/flott-dev/flott/internal/operator"
 	kit "github.com/flott-dev/flott/internal/operator/operatortest"
@@ -76,13 +80,20 @@ func TestSnapshotsDrawOnTheBudget(t *testing.T) {
 	o := begin(t, eventTime(20, 10), count(), 0, nil)
 	m := host.NewMemory(1 << 30)
 	o.rt.Memory = m
-	for i := range int64(1000) {
-		o.give(t, []int64{i % 40}, event{Key: i})
+	give := func() {
+		for i := range int64(1000) {
+			o.give(t, []int64{i % 40}, event{Key: i})
+		}
 	}
+	give()
 	before := m.Used()
 	taken := kit.Take(t, o.driver)
+	if m.Used() != before {
+		t.Errorf("%d bytes for a snapshot that shares all", m.Used()-before)
+	}
+	give()
 	if m.Used() < before+8*1000 {
-		t.Errorf("%d bytes for a copy of 1000 keys", m.Used()-before)
+		t.Errorf("%d bytes for copies of 1000 keys", m.Used()-before)
 	}
 	taken.Restored()
 	if m.Used() != before {
@@ -152,23 +163,79 @@ func TestSlicesThatCannotBeReadAreRefused(t *testing.T) {
 	}
 }
 
+// filled is a driver that holds so many keys in each of 6 slices.
+func filled(b *testing.B, keys int64) *opened {
+	o := begin(b, eventTime(60, 10), functionOf("sum", agg.Sum(value)), 0, nil)
+	es, times := make([]event, 500), make([]int64, 500)
+	for from := int64(0); from < 6*keys; from += 500 {
+		for i := range es {
+			es[i].Key, times[i] = (from+int64(i))%keys, (from+int64(i))/keys*10
+		}
+		o.give(b, times, es...)
+	}
+	return o
+}
+
 // BenchmarkSnapshot is how long the subtask stands still.
 func BenchmarkSnapshot(b *testing.B) {
-	for _, keys := range []int64{100_000, 1_000_000} {
+	for _, keys := range []int64{100_000, 500_000, 1_000_000} {
 		b.Run(fmt.Sprint(keys, " keys in 6 slices"), func(b *testing.B) {
-			o := begin(b, eventTime(60, 10), functionOf("sum", agg.Sum(value)), 0, nil)
-			es, times := make([]event, 500), make([]int64, 500)
-			for from := int64(0); from < 6*keys; from += 500 {
-				for i := range es {
-					es[i].Key, times[i] = (from+int64(i))%keys, (from+int64(i))/keys*10
-				}
-				o.give(b, times, es...)
-			}
+			o := filled(b, keys)
 			for b.Loop() {
 				s := operator.Snapshot{Groups: 128}
 				kit.Must(b, o.Snapshot(&s))
+				b.StopTimer()
+				s.Release()
+				runtime.GC() // as often as not there is one between two checkpoints
+				b.StartTimer()
+			}
+		})
+	}
+}
+
+// BenchmarkRunsAfterSnapshot is what runs of random keys cost when a snapshot is open: the first, which copies most, the one that
+// took longest, and all until each key has come about once; and when there is none.
+func BenchmarkRunsAfterSnapshot(b *testing.B) {
+	const keys = 500_000
+	o := filled(b, keys)
+	r := rand.New(rand.NewPCG(1, 2))
+	es, times := make([]event, frame.MaxLen), make([]int64, frame.MaxLen)
+	for i := range times {
+		times[i] = 55
+	}
+	round := func() (first, most, all time.Duration) {
+		for n := range keys / frame.MaxLen {
+			for i := range es {
+				es[i].Key = r.Int64N(keys)
+			}
+			run := kit.Run(b, times, es...)
+			start := time.Now()
+			kit.Must(b, o.Push(run))
+			took := time.Since(start)
+			if all += took; n == 0 {
+				first = took
+			}
+			most = max(most, took)
+		}
+		return first, most, all
+	}
+	for _, open := range []bool{false, true} {
+		b.Run(fmt.Sprintf("a snapshot is open, %v", open), func(b *testing.B) {
+			var first, most, all time.Duration
+			for b.Loop() {
+				s := operator.Snapshot{Groups: 128}
+				if open {
+					kit.Must(b, o.Snapshot(&s))
+				}
+				f, m, a := round()
+				first, most, all = first+f, most+m, all+a
 				s.Release()
 			}
+			n := float64(b.N)
+			b.ReportMetric(float64(first.Microseconds())/n, "µs/first")
+			b.ReportMetric(float64(most.Microseconds())/n, "µs/longest")
+			b.ReportMetric(float64(all.Nanoseconds())/n/keys, "ns/element")
+			b.ReportMetric(0, "ns/op")
 		})
 	}
 }

@@ -211,7 +211,7 @@ func (t *stacks) emitBoth() error {
 	return err
 }
 
-func (t *stacks) remove(id uint32) {
+func (t *stacks) remove(id uint32) error {
 	from, to := t.o.covers()
 	for _, s := range t.o.shelf.list[from:to] {
 		if at, ok := t.find(&s.column, id); ok {
@@ -220,6 +220,7 @@ func (t *stacks) remove(id uint32) {
 	}
 	t.drop(&t.old, id)
 	t.drop(&t.young, id)
+	return nil
 }
 
 // drop removes the accumulator at a place of a dense column, if there is one.

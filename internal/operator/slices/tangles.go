@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/flott-dev/flott/internal/frame"
+	"github.com/flott-dev/flott/internal/operator/windows"
 )
 
 // tangles are the keys whose elements came out of the order of their slices, of functions for which the order matters:
@@ -17,11 +18,15 @@ type tangles struct {
 	newest []int64 // by id: the start of the youngest slice that it has elements in; tangled keys are always out of order
 	list   []*tangle
 	at     map[uint32]int // in list
+	// shadows are the snapshots that need tangles, which are those with an earlier mark.
+	shadows windows.Shadows
+	mark    uint32
 }
 
 // tangle is a tangled key.
 type tangle struct {
 	id     uint32
+	mark   uint32
 	groups []stretch
 	accs   unsafe.Pointer // by group
 	room   int
@@ -75,7 +80,10 @@ func (t *tangles) add(id uint32, s *slice, r *frame.Run, e int) (*tangle, error)
 		}
 		i = t.at[id]
 	}
-	x := t.list[i]
+	x, err := t.own(i)
+	if err != nil {
+		return nil, err
+	}
 	fresh := len(x.groups) == 0 || x.groups[len(x.groups)-1].lo != s.lo
 	if fresh {
 		if err := t.group(x, s.stretch); err != nil {
@@ -113,8 +121,10 @@ func (t *tangles) bytes(groups int) int64 {
 // enter takes a key, whose elements were in order so far, out of the slices.
 func (t *tangles) enter(id uint32) error {
 	o := t.o
-	x := &tangle{id: id}
-	o.cover.remove(id)
+	x := &tangle{id: id, mark: t.mark}
+	if err := o.cover.remove(id); err != nil {
+		return err
+	}
 	for _, s := range o.shelf.list {
 		at, ok := o.columns.find(&s.column, id)
 		if !ok {
@@ -125,7 +135,9 @@ func (t *tangles) enter(id uint32) error {
 		}
 		m := &o.k.Accs
 		m.Move(m.At(x.accs, len(x.groups)-1), m.At(s.accs, int(at)), 1)
-		o.columns.remove(&s.column, id, at)
+		if err := o.columns.remove(&s.column, id, at); err != nil {
+			return err
+		}
 	}
 	t.at[id] = len(t.list)
 	t.list = append(t.list, x)
@@ -145,7 +157,10 @@ func (t *tangles) append(id uint32, s stretch, acc unsafe.Pointer) error {
 		}
 		i = t.at[id]
 	}
-	x := t.list[i]
+	x, err := t.own(i)
+	if err != nil {
+		return err
+	}
 	if err := t.group(x, s); err != nil {
 		return err
 	}
@@ -156,7 +171,11 @@ func (t *tangles) append(id uint32, s stretch, acc unsafe.Pointer) error {
 
 // take appends the groups of others.
 func (t *tangles) take(others *tangles) error {
-	for _, x := range others.list {
+	for n := range others.list {
+		x, err := others.own(n)
+		if err != nil {
+			return err
+		}
 		for i, g := range x.groups {
 			if err := t.append(x.id, g, t.o.k.Accs.At(x.accs, i)); err != nil {
 				return err
@@ -181,8 +200,14 @@ func (t *tangles) reset(live []uint64) {
 // again.
 func (t *tangles) forget(lo int64) error {
 	for i := 0; i < len(t.list); i++ {
-		x := t.list[i]
-		if !t.without(x, lo) || !inOrder(x.groups) {
+		if !slices.ContainsFunc(t.list[i].groups, func(g stretch) bool { return g.lo <= lo }) {
+			continue
+		}
+		x, err := t.own(i)
+		if err != nil {
+			return err
+		}
+		if t.without(x, lo); !inOrder(x.groups) {
 			continue
 		}
 		last := t.list[len(t.list)-1]
@@ -207,8 +232,8 @@ func inOrder(groups []stretch) bool {
 	return true
 }
 
-// without drops the groups of slices up to lo; false if there are none.
-func (t *tangles) without(x *tangle, lo int64) bool {
+// without drops the groups of slices up to lo.
+func (t *tangles) without(x *tangle, lo int64) {
 	m := &t.o.k.Accs
 	n := 0
 	for i, g := range x.groups {
@@ -221,12 +246,8 @@ func (t *tangles) without(x *tangle, lo int64) bool {
 		}
 		n++
 	}
-	if n == len(x.groups) {
-		return false
-	}
 	m.Zero(m.At(x.accs, n), len(x.groups)-n)
 	x.groups = x.groups[:n]
-	return true
 }
 
 // leave puts a key back into the slices.

@@ -82,11 +82,12 @@ func (t *totals) emit() error {
 	return nil
 }
 
-func (t *totals) remove(id uint32) {
-	if int(id) < t.sum.room && t.held[id] != 0 {
-		t.held[id] = 0
-		t.columns.remove(&t.sum, id, id)
+func (t *totals) remove(id uint32) error {
+	if int(id) >= t.sum.room || t.held[id] == 0 {
+		return nil
 	}
+	t.held[id] = 0
+	return t.columns.remove(&t.sum, id, id)
 }
 
 func (t *totals) adopt(id uint32) error {

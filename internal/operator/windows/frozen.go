@@ -2,7 +2,6 @@ package windows
 
 import (
 	"fmt"
-	"iter"
 	"math/bits"
 	"unsafe"
 
@@ -13,30 +12,30 @@ import (
 	"github.com/flott-dev/flott/statebackend"
 )
 
-// Frozen is a snapshot of accumulators by key: copies that are made at once, of keys and accumulators as they lie in memory,
-// and become rows when they are read, on another goroutine. It implements statebackend.Frozen. Drivers that keep
-// accumulators in memory of their own fill it.
+// Frozen is a snapshot of accumulators by key: the arrays of a driver as they are at the moment, of which the driver's Shadows
+// keep what changes, and which become rows when they are read, on another goroutine. It implements statebackend.Frozen.
+// Drivers that keep accumulators in memory of their own fill it.
 type Frozen struct {
 	// K are the kernels, Key the type of the keys, Seed the job's hash seed and Groups the number of key groups.
 	K      *Incremental
 	Key    *serde.Key
 	Seed   uint64
 	Groups int
-	// Memory is the budget that the copies draw on; nil: without limit.
-	Memory *host.Memory
-	// Spare gives memory for the copies, and gets it back at the release; nil: all memory is new.
-	Spare *Spare
+	// Prepare, if it is set, is called before rows are read, by who reads them. It may set keys and complete parts.
+	Prepare func() error
 
-	spare  *copies // of Spare; nil: nothing was asked for
-	own    copies  // what goes back
-	held   int64
-	keys   unsafe.Pointer
-	n      int // keys
-	tables []frozenTable
+	account account
+	shadows []*Shadow
+	keys    unsafe.Pointer
+	n       int // keys
+	tables  []frozenTable
 
-	// By key, of those that have an accumulator; made when the first rows are read.
-	names []name
-	canon []byte
+	// Made when the first rows are read.
+	prepared bool
+	names    []name // by key, of those that have an accumulator
+	canon    []byte
+	order    []uint32 // these keys, group by group
+	starts   []uint32 // by group: where its keys begin
 }
 
 // name is what rows say of a key.
@@ -56,74 +55,83 @@ type frozenTable struct {
 
 // Part is some accumulators of a table.
 type Part struct {
-	// Label completes the row of entry j: namespace and map key, which are valid until the next call. What it returns is the
-	// value's beginning, before the accumulator.
+	// Label completes the row of the accumulator at a place, or that of entry j where there are IDs: namespace and map key,
+	// which are valid until the next call. What it returns is the value's beginning, before the accumulator.
 	Label func(j int, row *statebackend.Row) []byte
-
-	ids  []uint32 // the keys of the entries; nil: bits has them
-	bits []uint64
-	accs unsafe.Pointer // by place, or encoded by entry
-	code []byte
-	ends []int
+	// IDs are the keys of entries; those that are NoKey are left out. Nil: Bits has a bit for each key with an accumulator, whose
+	// place is the key's number. Neither changes any more.
+	IDs  []uint32
+	Bits []uint64
+	// Places are those of the entries' accumulators; nil: entry j is at place j. They rise.
+	Places []uint32
+	// Shadow has the accumulators in a lane, in each value from Offset bytes on. Nil: they lie at Accs and are the snapshot's.
+	Shadow *Shadow
+	Lane   int
+	Offset uintptr
+	Accs   unsafe.Pointer
 }
 
-// reserve draws on the budget.
-func (f *Frozen) reserve(n int64) error {
-	if f.Memory != nil {
-		if err := f.Memory.Reserve(n); err != nil {
-			return fmt.Errorf("copy windows for a snapshot: %w: %w", statebackend.ErrOutOfMemory, err)
-		}
+// Holds says whether there is an accumulator at a place, or an entry.
+func (p *Part) Holds(at uint32) bool {
+	if p.IDs != nil {
+		return p.IDs[at] != NoKey
 	}
-	f.held += n
-	return nil
+	return p.Bits[at>>6]>>(at&63)&1 != 0
+}
+
+// NoKey stands for an entry that is not there any more.
+const NoKey = ^uint32(0)
+
+// NewFrozen returns an empty snapshot that draws on a budget.
+func NewFrozen(k *Incremental, key *serde.Key, seed uint64, groups int, memory *host.Memory) *Frozen {
+	return &Frozen{K: k, Key: key, Seed: seed, Groups: groups, account: account{memory: memory}}
 }
 
 // Release implements statebackend.Frozen.
 func (f *Frozen) Release() {
-	if f.Memory != nil && f.held != 0 {
-		f.Memory.Release(f.held)
+	for _, s := range f.shadows {
+		s.body.Store(nil)
+		s.giveBack()
 	}
-	f.held, f.tables, f.keys, f.names, f.canon = 0, nil, nil, nil, nil
-	if f.Spare != nil && len(f.own.arrays) > 0 {
-		f.Spare.put(&copies{f.own.arrays})
-	}
-	f.spare, f.own = nil, copies{}
+	f.account.close()
+	f.shadows, f.tables, f.keys, f.names, f.canon, f.order, f.Prepare = nil, nil, nil, nil, nil, nil, nil
 }
 
-// array gives memory for n values, which holds anything.
-func (f *Frozen) array(of *Memory, n int) unsafe.Pointer {
-	if f.Spare == nil {
-		return of.New(n)
-	}
-	if f.spare == nil {
-		f.spare = f.Spare.take()
-	}
-	a := f.spare.array(of, n)
-	f.own.arrays = append(f.own.arrays, a)
-	return a.p
+// Shadow makes that of arrays with n places and adds it to the driver's. present, for lanes that are encoded, says where there
+// is a value; it is called by the updater, before that place is changed.
+func (f *Frozen) Shadow(to *Shadows, n int, present func(place uint32) bool, lanes ...Lane) *Shadow {
+	to.reap()
+	s := &Shadow{}
+	s.body.Store(newShade(&f.account, n, present, lanes))
+	f.shadows = append(f.shadows, s)
+	*to = append(*to, s)
+	return s
 }
 
-// CopyKeys copies the n keys of an array; entries name them by number.
-func (f *Frozen) CopyKeys(keys unsafe.Pointer, n int) error {
-	m := &f.K.Keys
-	if err := f.reserve(int64(n) * int64(m.Size)); err != nil {
-		return err
-	}
-	f.keys, f.n = f.array(m, max(n, 1)), n
-	if n > 0 {
-		m.Move(f.keys, keys, n)
-	}
-	return nil
+// ShareKeys makes the n keys of an array those of the snapshot; entries name them by number. The driver must not change those
+// that have an accumulator: it lends the array, when it makes another one.
+func (f *Frozen) ShareKeys(to *Shadows, keys unsafe.Pointer, n int) {
+	f.Shadow(to, 0, nil)
+	f.SetKeys(keys, n)
 }
 
-// MakeKeys gives memory for up to n keys, which holds anything; SetKeys says how many it has.
-func (f *Frozen) MakeKeys(n int) unsafe.Pointer {
-	f.keys = f.array(&f.K.Keys, n)
-	return f.keys
+// SetKeys makes the n keys of an array that belongs to the snapshot those of the entries.
+func (f *Frozen) SetKeys(keys unsafe.Pointer, n int) { f.keys, f.n = keys, n }
+
+// Accumulators is a lane of accumulators.
+func (f *Frozen) Accumulators(accs unsafe.Pointer) Lane {
+	l := Lane{Memory: &f.K.Accs, Values: accs, Pointers: f.K.Acc.Pointers}
+	if f.K.Acc.Layout == serde.Encoded {
+		l.Code = f.K.Acc
+	}
+	return l
 }
 
-// SetKeys makes the first n keys of what MakeKeys gave those of the snapshot.
-func (f *Frozen) SetKeys(n int) { f.n = n }
+// Draw reserves n bytes that the snapshot holds until its release.
+func (f *Frozen) Draw(n int64) error {
+	_, err := f.account.draw(n)
+	return err
+}
 
 // Table adds a table, whose number it returns.
 func (f *Frozen) Table(info statebackend.TableInfo) int {
@@ -131,59 +139,13 @@ func (f *Frozen) Table(info statebackend.TableInfo) int {
 	return len(f.tables) - 1
 }
 
-// AddDense copies accumulators that lie by key: those of the keys whose bits are set.
-func (f *Frozen) AddDense(table int, accs unsafe.Pointer, set []uint64, label func(int, *statebackend.Row) []byte) error {
-	if f.K.Acc.Layout == serde.Encoded {
-		var ids []uint32
-		for w, word := range set {
-			for ; word != 0; word &= word - 1 {
-				ids = append(ids, uint32(w<<6+bits.TrailingZeros64(word)))
-			}
-		}
-		return f.AddListed(table, accs, ids, ids, label)
-	}
-	size := 64 * len(set)
-	if err := f.reserve(int64(size)*int64(f.K.Accs.Size) + 8*int64(len(set))); err != nil {
-		return err
-	}
-	p := &Part{Label: label, bits: append([]uint64(nil), set...), accs: f.array(&f.K.Accs, size)}
-	f.K.Accs.Move(p.accs, accs, size)
-	f.add(table, p)
-	return nil
-}
-
-// AddListed copies the accumulators at places at[j] of an array, that of entry j with the key ids[j].
-func (f *Frozen) AddListed(table int, accs unsafe.Pointer, ids, at []uint32, label func(int, *statebackend.Row) []byte) error {
-	m := &f.K.Accs
-	p := &Part{Label: label, ids: append([]uint32(nil), ids...)}
-	if f.K.Acc.Layout != serde.Encoded {
-		if err := f.reserve(int64(len(ids)) * int64(m.Size+4)); err != nil {
-			return err
-		}
-		p.accs = f.array(m, max(len(ids), 1))
-		for j, place := range at {
-			m.Move(m.At(p.accs, j), m.At(accs, int(place)), 1)
-		}
-		f.add(table, p)
-		return nil
-	}
-	for _, place := range at { // what is behind pointers changes: it is encoded now
-		var err error
-		if p.code, err = f.K.Acc.Append(p.code, m.At(accs, int(place))); err != nil {
-			return fmt.Errorf("encode an accumulator for a snapshot: %w", err)
-		}
-		p.ends = append(p.ends, len(p.code))
-	}
-	f.add(table, p)
-	return f.reserve(int64(cap(p.code)) + 12*int64(len(ids)))
-}
-
-func (f *Frozen) add(table int, p *Part) {
+// Add adds accumulators to a table.
+func (f *Frozen) Add(table int, p *Part) {
 	t := &f.tables[table]
 	t.parts = append(t.parts, p)
 }
 
-// Tables implements statebackend.Frozen: those that have rows.
+// Tables implements statebackend.Frozen: those that have parts.
 func (f *Frozen) Tables() []statebackend.FrozenTable {
 	var all []statebackend.FrozenTable
 	for i := range f.tables {
@@ -194,110 +156,81 @@ func (f *Frozen) Tables() []statebackend.FrozenTable {
 	return all
 }
 
-// entry is an accumulator: number j of a part, at a place, of a key.
-type entry struct {
-	part      int
-	j, id, at uint32
-}
-
-// each calls visit for all entries, part by part.
-func (t *frozenTable) each(visit func(e entry)) {
-	for i, p := range t.parts {
-		if p.ids != nil {
-			for j, id := range p.ids {
-				visit(entry{i, uint32(j), id, uint32(j)})
+// each calls visit for all accumulators: its entry, or place, and its key.
+func (p *Part) each(visit func(j, id uint32)) {
+	if p.IDs != nil {
+		for j, id := range p.IDs {
+			if id != NoKey {
+				visit(uint32(j), id)
 			}
-			continue
 		}
-		j := uint32(0)
-		for w, word := range p.bits {
-			for ; word != 0; word &= word - 1 {
-				id := uint32(w<<6 + bits.TrailingZeros64(word))
-				visit(entry{i, j, id, id})
-				j++
-			}
+		return
+	}
+	for w, word := range p.Bits {
+		for ; word != 0; word &= word - 1 {
+			id := uint32(w<<6 + bits.TrailingZeros64(word))
+			visit(id, id)
 		}
 	}
 }
 
-// rows gives the entries key group by key group, those of a group in their order.
-func (f *Frozen) rows(t *frozenTable) iter.Seq2[*statebackend.Row, error] {
-	return func(yield func(*statebackend.Row, error) bool) {
-		if err := f.index(); err != nil {
-			yield(nil, err)
-			return
-		}
-		next := make([]int, f.Groups+1)
-		n := 0
-		t.each(func(e entry) {
-			next[int(f.names[e.id].group)+1]++
-			n++
-		})
-		for g := range f.Groups {
-			next[g+1] += next[g]
-		}
-		order := make([]entry, n)
-		t.each(func(e entry) {
-			g := f.names[e.id].group
-			order[next[g]] = e
-			next[g]++
-		})
-		var row statebackend.Row
-		var value []byte
-		for i := range order {
-			var err error
-			if value, err = f.row(t, &order[i], &row, value); err != nil {
-				yield(nil, err)
-				return
-			}
-			if !yield(&row, nil) {
-				return
-			}
-		}
-	}
-}
-
-// row makes the row of an entry; buf is for its value.
-func (f *Frozen) row(t *frozenTable, e *entry, row *statebackend.Row, buf []byte) (_ []byte, err error) {
-	p, n := t.parts[e.part], &f.names[e.id]
-	*row = statebackend.Row{Group: int(n.group), Hash: n.hash, Key: f.canon[n.from : n.from+uint64(n.len) : n.from+uint64(n.len)]}
-	buf = append(buf[:0], p.Label(int(e.j), row)...)
-	if p.ends == nil {
-		if buf, err = f.K.Acc.Append(buf, f.K.Accs.At(p.accs, int(e.at))); err != nil {
-			return buf, fmt.Errorf("encode an accumulator: %w", err)
-		}
-	} else {
-		from := 0
-		if e.j > 0 {
-			from = p.ends[e.j-1]
-		}
-		buf = append(buf, p.code[from:p.ends[e.j]]...)
-	}
-	row.Value = buf
-	return buf, nil
-}
-
-// index finds out what rows say of the keys that have an accumulator.
+// index finds out what rows say of the keys that have an accumulator, and sorts them.
 func (f *Frozen) index() error {
-	if f.names != nil {
+	if f.prepared {
 		return nil
 	}
-	f.names = make([]name, f.n)
-	var used []uint32
-	for i := range f.tables {
-		f.tables[i].each(func(e entry) {
-			if n := &f.names[e.id]; !n.used {
-				n.used = true
-				used = append(used, e.id)
-			}
-		})
+	if f.account.closed() {
+		return errReleased
 	}
+	f.prepared = true
+	if f.Prepare != nil {
+		if err := f.Prepare(); err != nil {
+			return err
+		}
+	}
+	if err := f.Draw(int64(f.n) * int64(unsafe.Sizeof(name{}))); err != nil {
+		return err
+	}
+	f.names = make([]name, f.n)
+	n := 0
+	for i := range f.tables {
+		for _, p := range f.tables[i].parts {
+			p.each(func(_, id uint32) {
+				if k := &f.names[id]; !k.used {
+					k.used = true
+					n++
+				}
+			})
+		}
+	}
+	if err := f.Draw(8*int64(n) + 4*int64(f.Groups)); err != nil {
+		return err
+	}
+	used := make([]uint32, 0, n)
+	for id := range f.names {
+		if f.names[id].used {
+			used = append(used, uint32(id))
+		}
+	}
+	if err := f.name(used); err != nil {
+		return err
+	}
+	f.starts, f.order = sortByGroup(f.Groups, len(used), func(visit func(x, group uint32)) {
+		for _, id := range used {
+			visit(id, uint32(f.names[id].group))
+		}
+	})
+	return f.Draw(int64(cap(f.canon)))
+}
+
+// name names keys.
+func (f *Frozen) name(ids []uint32) error {
 	m := &f.K.Keys
 	keys, hashes := m.New(frame.MaxLen), make([]uint64, frame.MaxLen)
 	var scratch serde.KeyScratch
-	for len(used) > 0 {
-		part := used[:min(len(used), frame.MaxLen)]
-		used = used[len(part):]
+	for len(ids) > 0 {
+		part := ids[:min(len(ids), frame.MaxLen)]
+		ids = ids[len(part):]
 		for i, id := range part {
 			m.Move(m.At(keys, i), m.At(f.keys, int(id)), 1)
 		}
@@ -316,4 +249,22 @@ func (f *Frozen) index() error {
 		}
 	}
 	return nil
+}
+
+// sortByGroup sorts n things, which all visits twice in the same order, by their groups: those of a group stay in their order.
+func sortByGroup(groups, n int, all func(visit func(x, group uint32))) (starts, sorted []uint32) {
+	starts, sorted = make([]uint32, groups+1), make([]uint32, n)
+	all(func(_, g uint32) { starts[g]++ })
+	sum := uint32(0)
+	for g, n := range starts {
+		starts[g] = sum
+		sum += n
+	}
+	all(func(x, g uint32) {
+		sorted[starts[g]] = x
+		starts[g]++
+	})
+	copy(starts[1:], starts)
+	starts[0] = 0
+	return starts, sorted
 }
