@@ -187,18 +187,6 @@ func (w *window) block(left int64) (b block, err error) {
 	return b, nil
 }
 
-// read reads what follows in the window.
-func (w *window) read(b []byte) error {
-	if w.end-w.at < aheadLeast && w.ahead == nil || w.r.chunk.path == "" {
-		return w.r.readAt(b, w.at)
-	}
-	if w.ahead == nil {
-		w.ahead = newReadAhead(w.r.r, w.at, w.end)
-	}
-	n, err := w.ahead.read(b)
-	return w.r.whole(n, len(b), w.at, err)
-}
-
 // leave ends what reads ahead.
 func (w *window) leave() {
 	if w.ahead != nil {
@@ -212,6 +200,12 @@ func (w *window) fill(n int) error {
 	if len(w.b) >= n {
 		return nil
 	}
+	if w.ahead == nil && w.end-w.at >= aheadLeast && w.r.chunk.path != "" {
+		w.ahead = newReadAhead(w.r.r, w.at, w.end)
+	}
+	if w.ahead != nil {
+		return w.fillAhead(n)
+	}
 	r := w.r
 	if want := max(n, int(min(readBytes, w.end-w.at+int64(len(w.b))))); len(r.buf) < want {
 		kept := w.b
@@ -220,11 +214,24 @@ func (w *window) fill(n int) error {
 	}
 	kept := copy(r.buf, w.b)
 	more := int(min(int64(len(r.buf)-kept), w.end-w.at))
-	if err := w.read(r.buf[kept : kept+more]); err != nil {
+	if err := r.readAt(r.buf[kept:kept+more], w.at); err != nil {
 		return err
 	}
 	w.at += int64(more)
 	w.b = r.buf[:kept+more]
+	return nil
+}
+
+// fillAhead is fill with what was read ahead, which is not copied but for the end of a buffer.
+func (w *window) fillAhead(n int) error {
+	for len(w.b) < n {
+		b, err := w.ahead.more(w.b)
+		if err != nil {
+			return w.r.whole(len(w.b), n, w.at-int64(len(w.b)), err)
+		}
+		w.at += int64(len(b) - len(w.b))
+		w.b = b
+	}
 	return nil
 }
 

@@ -94,6 +94,9 @@ func (m *mirror) matches(f vfs.FS, s *Manifest, parallelism, groups int) error {
 		if !ok {
 			return fmt.Errorf("no table %s", m.info.Name)
 		}
+		if batched, err := sameBatches(restored, m.info.Name); err != nil || batched != (m.info.Name == "values") {
+			return fmt.Errorf("batches: %t, %w", batched, err)
+		}
 		group, last := -1, ""
 		for r, err := range t.Rows {
 			if err != nil {

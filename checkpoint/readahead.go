@@ -6,11 +6,12 @@ import (
 )
 
 // What is read ahead of who reads a long stretch of a file, so that the disk works while rows are taken in: so many buffers of
-// so many bytes.
+// so many bytes, each behind room for what is left of the one before.
 const (
 	aheadBytes   = 512 << 10
 	aheadBuffers = 3
-	aheadLeast   = 4 << 20 // what is shorter is not worth a goroutine
+	aheadRoom    = 72 << 10 // a block, as writers make them
+	aheadLeast   = 4 << 20  // what is shorter is not worth a goroutine
 )
 
 // readAhead reads a stretch of a file from front to back, ahead of its consumer, on a goroutine of its own. Who ends it, ends
@@ -20,14 +21,14 @@ type readAhead struct {
 	free chan []byte
 	quit chan struct{}
 	done sync.WaitGroup
-	buf  []byte // that of rest
-	rest []byte // read, and not yet given
+	buf  []byte // the one that the consumer looks at
 	err  error  // what follows
 }
 
-// aheadPiece is what was read in one go.
+// aheadPiece is a buffer of which n bytes, behind the room, were read in one go.
 type aheadPiece struct {
-	b   []byte
+	buf []byte
+	n   int
 	err error
 }
 
@@ -35,7 +36,7 @@ type aheadPiece struct {
 func newReadAhead(r io.ReaderAt, at, end int64) *readAhead {
 	a := &readAhead{full: make(chan aheadPiece, aheadBuffers), free: make(chan []byte, aheadBuffers), quit: make(chan struct{})}
 	for range aheadBuffers {
-		a.free <- make([]byte, aheadBytes)
+		a.free <- make([]byte, aheadRoom+aheadBytes)
 	}
 	a.done.Go(func() { a.run(r, at, end) })
 	return a
@@ -50,39 +51,41 @@ func (a *readAhead) run(r io.ReaderAt, at, end int64) {
 		case <-a.quit:
 			return
 		}
-		n, err := r.ReadAt(b[:min(int64(len(b)), end-at)], at)
+		n, err := r.ReadAt(b[aheadRoom:aheadRoom+min(aheadBytes, end-at)], at)
 		at += int64(n)
 		if err == io.EOF && at == end {
 			err = nil
 		}
-		a.full <- aheadPiece{b[:n], err} // there is room: buffers are as many as places
+		a.full <- aheadPiece{b, n, err} // there is room: buffers are as many as places
 		if err != nil {
 			return
 		}
 	}
 }
 
-// read fills b with what follows. After an error nothing does.
-func (a *readAhead) read(b []byte) (n int, err error) {
-	for n < len(b) {
-		if len(a.rest) == 0 {
-			if a.err != nil {
-				return n, a.err
-			}
-			if a.buf != nil {
-				a.free <- a.buf
-				a.buf = nil
-			}
-			p, ok := <-a.full
-			if !ok {
-				return n, io.EOF
-			}
-			a.buf, a.rest, a.err = p.b[:cap(p.b)], p.b, p.err
-		}
-		k := copy(b[n:], a.rest)
-		n, a.rest = n+k, a.rest[k:]
+// more gives what is left of what it gave before and the bytes that follow, side by side. They are valid until it is called
+// again. After an error nothing follows.
+func (a *readAhead) more(left []byte) ([]byte, error) {
+	if a.err != nil {
+		return left, a.err
 	}
-	return n, nil
+	p, ok := <-a.full
+	if !ok {
+		a.err = io.EOF
+		return left, a.err
+	}
+	b := p.buf[:aheadRoom+p.n]
+	if len(left) > aheadRoom { // a large block
+		b = append(append(make([]byte, 0, len(left)+p.n), left...), b[aheadRoom:]...)
+	} else {
+		b = b[aheadRoom-len(left):]
+		copy(b, left)
+	}
+	if a.buf != nil {
+		a.free <- a.buf
+	}
+	a.buf, a.err = p.buf, p.err
+	return b, nil
 }
 
 // end stops the reading and waits for the goroutine.

@@ -22,6 +22,7 @@ type tableReader struct {
 	hasher  serde.Hasher
 	row     statebackend.Row
 	yield   func(*statebackend.Row, error) bool
+	batches *batcher // nil: rows are given one by one
 }
 
 // rows reads the rows of a table from one part after the other, which is the order of the key groups.
@@ -37,18 +38,31 @@ func (r *restoredOperator) changesIn(p *Part, table int) iter.Seq2[*statebackend
 // reading gives the rows that read yields.
 func (r *restoredOperator) reading(info statebackend.TableInfo, read func(*tableReader) error) iter.Seq2[*statebackend.Row, error] {
 	return func(yield func(*statebackend.Row, error) bool) {
-		t := tableReader{r: r, yield: yield}
-		var err error
-		if t.layout, err = layoutOf(&info); err == nil {
-			t.changes = t.layout
-			t.changes.changes = true
-			t.hasher = (&serde.Key{Width: uintptr(t.layout.key.width)}).Hasher(r.seed)
-			err = read(&t)
+		t := &tableReader{r: r, yield: yield}
+		err := t.prepare(&info)
+		if err == nil {
+			err = read(t)
 		}
 		if err != nil && !errors.Is(err, errEnough) {
-			yield(nil, fmt.Errorf("read table %q of %s: %w", info.Name, r.operator.label(), err))
+			yield(nil, t.failed(info.Name, err))
 		}
 	}
+}
+
+// prepare finds out how the rows of a table stand in blocks.
+func (t *tableReader) prepare(info *statebackend.TableInfo) (err error) {
+	if t.layout, err = layoutOf(info); err != nil {
+		return err
+	}
+	t.changes = t.layout
+	t.changes.changes = true
+	t.hasher = (&serde.Key{Width: uintptr(t.layout.key.width)}).Hasher(t.r.seed)
+	return nil
+}
+
+// failed is the error of reading a table.
+func (t *tableReader) failed(table string, err error) error {
+	return fmt.Errorf("read table %q of %s: %w", table, t.r.operator.label(), err)
 }
 
 func (t *tableReader) read(name string) error {
@@ -119,7 +133,11 @@ func (t *tableReader) whole(c *cursor, m *merger) error {
 		}
 		for {
 			b, ok, err := c.block(group)
-			if err == nil && ok {
+			switch {
+			case err != nil || !ok:
+			case t.batches != nil:
+				err = t.blockInBatches(c.reader, &b, m)
+			default:
 				err = t.block(c.reader, &b, &t.layout, yield)
 			}
 			if err != nil {

@@ -38,6 +38,9 @@ func (r *Reader) Read(src []byte, v unsafe.Pointer) (int, error) {
 	return n, nil
 }
 
+// Plain reports whether Read only copies: an encoding is the Go memory of its value.
+func (r *Reader) Plain() bool { return isPlain(r.codec, r.handle.Size) }
+
 // evolution compiles codecs that only read.
 type evolution struct {
 	*compiler

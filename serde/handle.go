@@ -134,11 +134,16 @@ func (h *Handle) ReadColumn(src []byte, c Column) (int, error) {
 
 // plainWidth is the size of a value whose Go memory is its encoding; 0 for others.
 func (h *Handle) plainWidth() uintptr {
-	p, ok := h.codec.(*program)
-	if ok && !bigEndian && len(p.enc) == 1 && p.enc[0].op <= opRaw8 && p.enc[0].n == h.Size {
+	if isPlain(h.codec, h.Size) {
 		return h.Size
 	}
 	return 0
+}
+
+// isPlain says whether the encoding of a value of a size is its Go memory.
+func isPlain(c codec, size uintptr) bool {
+	p, ok := c.(*program)
+	return ok && !bigEndian && len(p.enc) == 1 && p.enc[0].op <= opRaw8 && p.enc[0].n == size
 }
 
 // Read decodes one value from the front of src into the memory at v and reports how many bytes it took. The value

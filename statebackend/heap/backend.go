@@ -68,6 +68,8 @@ type keeper interface {
 	close()      // drops everything
 	spec() *statebackend.TableSpec
 	pages() []tracked // of its indexes
+	// expect says how many rows of a snapshot are about to come, with none left out.
+	expect(n int64)
 	// adopt takes rows of a snapshot in.
 	adopt(a *arrivals) error
 	// freeze begins a snapshot and gives its rows, for another goroutine. No address that was handed out is used afterwards.

@@ -140,8 +140,8 @@ func (c *cells) saveEncoded(r *record, v unsafe.Pointer) error {
 
 // adopt puts the value of a row of a snapshot into a slot.
 func (c *cells) adopt(slot unsafe.Pointer, a *arrivals, i int) error {
-	if c.Layout == serde.Encoded && a.raw != nil {
-		return c.saveBytes((*record)(slot), a.raw)
+	if a.encoded {
+		return c.saveBytes((*record)(slot), a.encoding(i))
 	}
 	return c.save(slot, unsafe.Add(a.values, uintptr(i)*a.stride))
 }

@@ -2,6 +2,7 @@ package heap
 
 import (
 	"fmt"
+	"math"
 	"unsafe"
 )
 
@@ -119,11 +120,45 @@ func (d *directory) held() int64 {
 }
 
 // limit is the number of entries at which a page splits.
-func (d *directory) limit() int32 {
-	if len(d.pages) < smallPages {
+func (d *directory) limit() int32 { return d.limitOf(len(d.pages)) }
+
+// limitOf is limit for so many pages.
+func (d *directory) limitOf(pages int) int32 {
+	if pages < smallPages {
 		return int32(d.perPage / 2)
 	}
 	return int32(d.perPage / 16 * 13)
+}
+
+// expect makes the pages of an empty table that n entries are about to split it into, so that none of them has to move. It makes
+// only those that would come to be with near certainty, and none if there is no memory: who has less than n entries in the end
+// finds the table as it was, only larger.
+func (d *directory) expect(n int64) {
+	if d.n > 0 || len(d.pages) > 1 {
+		return
+	}
+	depth := uint8(0)
+	for depth < maxDepth {
+		full := d.limitOf(1 << depth)
+		if n>>depth < int64(full)+int64(4*math.Sqrt(float64(full))) {
+			break
+		}
+		depth++
+	}
+	pages := 1 << depth
+	if depth == 0 || d.ledger.reserve(int64(pages-1)*int64(d.bytes)+int64(pages-2)*dirEntryBytes) != nil {
+		return
+	}
+	d.dir, d.ids = make([]unsafe.Pointer, pages), make([]uint32, pages)
+	d.pages = append(make([]page, 0, pages), d.pages...)
+	for len(d.pages) < pages {
+		d.pages = append(d.pages, page{mem: memory(d.bytes)})
+	}
+	for i := range d.pages {
+		d.pages[i].depth = depth
+		d.dir[i], d.ids[i] = d.pages[i].mem, uint32(i)
+	}
+	d.shift = 64 - depth
 }
 
 // split adds a page for those entries of the hash's page that have the next high bit set. The caller moves them; both

@@ -104,13 +104,16 @@ func (t *listTable) Append(i int, v unsafe.Pointer) error { return t.append(i, v
 
 // adopt implements keeper.
 func (t *listTable) adopt(a *arrivals) error {
-	if a.raw == nil {
+	if !a.encoded {
 		return t.append(0, a.values, a.at[0])
 	}
-	b := append(append(t.stampInto(t.store.buf[:0], a.at[0]), 0, 0, 0, 0), a.raw...)
+	b := append(append(t.stampInto(t.store.buf[:0], a.at[0]), 0, 0, 0, 0), a.encoding(0)...)
 	t.store.buf = b[:0]
 	return t.add(0, b)
 }
+
+// expect implements keeper. Rows are elements: nobody knows of how many lists.
+func (t *listTable) expect(int64) {}
 
 func (t *listTable) append(i int, v unsafe.Pointer, at int64) error {
 	b, err := t.encode(v, at)

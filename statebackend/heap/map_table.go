@@ -314,6 +314,9 @@ func (t *mapTable) adopt(a *arrivals) error {
 	return t.cells.adopt(t.value(row), a, 0)
 }
 
+// expect implements keeper.
+func (t *mapTable) expect(n int64) { t.entries.expect(n) }
+
 // Has implements statebackend.MapTable.
 func (t *mapTable) Has(i int, k unsafe.Pointer) (bool, error) {
 	row, _, _, err := t.entry(i, k)

@@ -18,7 +18,7 @@ func (s *store) refill(t keeper) error {
 	}
 	r, err := newRefill(s, t, &old)
 	if err == nil {
-		err = r.rows(old)
+		err = r.all(old)
 	}
 	if err != nil {
 		return fmt.Errorf("operator %q: restore state %q: %w", s.Operator, t.spec().Name, err)
@@ -56,14 +56,24 @@ func (s *store) forsake(name string) {
 
 // arrivals are rows on their way into a table: keys of the store's run, in the selected namespace.
 type arrivals struct {
-	n      int
-	values unsafe.Pointer // Go values, stride apart
-	stride uintptr
-	raw    []byte         // instead of them, the encoding of the only one
-	mapKey unsafe.Pointer // of the only one
-	at     []int64        // when they were written
-	slots  []unsafe.Pointer
-	fresh  []bool
+	n       int
+	values  unsafe.Pointer // Go values, stride apart
+	stride  uintptr
+	encoded bool           // instead of them, encodings
+	raw     []byte         // side by side
+	rawEnds []int          // of raw
+	mapKey  unsafe.Pointer // of the only one
+	at      []int64        // when they were written
+	slots   []unsafe.Pointer
+}
+
+// encoding is that of value i.
+func (a *arrivals) encoding(i int) []byte {
+	from := 0
+	if i > 0 {
+		from = a.rawEnds[i-1]
+	}
+	return a.raw[from:a.rawEnds[i]]
 }
 
 // refill is the way of rows into a table.
@@ -72,14 +82,17 @@ type refill struct {
 	t     keeper
 	spec  *statebackend.TableSpec
 	read  func(src []byte, v unsafe.Pointer) (int, error) // nil: bytes are taken as they are
+	plain bool                                            // read copies
 	dated bool                                            // rows bear a time
 	old   *statebackend.TTL                               // nil unless the time to live ends with this restore
 	now   int64
 	limit int // rows that go in together
 	arrivals
-	keys   []byte // side by side
-	ends   []int  // of keys
+	buffer unsafe.Pointer // of values
+	keys   []byte         // side by side
+	ends   []int          // of keys
 	canon  serde.Canon
+	text   []string // behind canon
 	hashes []uint64
 	groups []uint16
 	ns     []byte // the selected one
@@ -109,53 +122,78 @@ func newRefill(s *store, t keeper, old *statebackend.FrozenTable) (*refill, erro
 // prepare finds the way of values of an old schema.
 func (r *refill) prepare(old *serde.Schema, reader *serde.Reader) {
 	h := r.spec.Value
-	kept := h.Layout == serde.Encoded || r.spec.List && h.Layout != serde.Fixed // as encodings
-	if !kept || old.String() != h.Schema().String() {
-		r.read = reader.Read
+	r.encoded = h.Layout == serde.Encoded || r.spec.List && h.Layout != serde.Fixed
+	if r.encoded = r.encoded && old.String() == h.Schema().String(); !r.encoded {
+		r.read, r.plain = reader.Read, reader.Plain()
 	}
-	r.stride, r.values = roundUp(h.Size), h.New()
-	if h.Layout == serde.Fixed && r.spec.Kind() == "value" {
+	r.stride, r.buffer = roundUp(h.Size), h.New()
+	if r.spec.Kind() == "value" && (h.Layout == serde.Fixed || r.encoded) {
 		r.limit = block
-		r.values = memory(max(8, r.stride) * block)
 	}
+	if h.Layout == serde.Fixed {
+		r.buffer = memory(max(8, r.stride) * uintptr(r.limit))
+	}
+	r.values = r.buffer
 	if r.spec.MapKey != nil {
 		r.mapKey = r.spec.MapKey.New()
 	}
-	r.at, r.slots, r.fresh = make([]int64, r.limit), make([]unsafe.Pointer, r.limit), make([]bool, r.limit)
+	r.at, r.slots = make([]int64, r.limit), make([]unsafe.Pointer, r.limit)
 	r.hashes, r.groups = make([]uint64, r.limit), make([]uint16, r.limit)
-	r.canon = serde.Canon{Width: r.s.Key.Width, Stride: r.s.Key.Width, Text: make([]string, r.limit)}
+	r.text = make([]string, r.limit)
 }
 
-// rows puts all rows into the table. The store's run is the caller's again afterwards.
-func (r *refill) rows(old statebackend.FrozenTable) error {
+// all puts all rows into the table. The store's run is the caller's again afterwards.
+func (r *refill) all(old statebackend.FrozenTable) error {
 	run := r.s.run
 	r.s.run = source{}
 	defer func() {
 		r.s.run = run
 		r.t.begin(run.canon.N)
 	}()
+	batched, ok := r.s.Restored.(statebackend.RestoredBatches)
+	if !ok || r.s.frozen {
+		return r.rows(old)
+	}
+	if r.spec.TTL == nil && r.old == nil { // nothing is left out
+		r.t.expect(batched.Expect(r.spec.Name))
+	}
+	if r.s.Key.Width > 0 && r.spec.Kind() == "value" && r.spec.Value.Layout == serde.Fixed {
+		if batches, ok := batched.Batches(r.spec.Name); ok {
+			return r.batches(batches)
+		}
+	}
+	return r.rows(old)
+}
+
+// rows puts rows into the table.
+func (r *refill) rows(old statebackend.FrozenTable) error {
 	for row, err := range old.Rows {
+		if err == nil {
+			err = r.row(row)
+		}
 		if err != nil {
-			return err
-		}
-		at := row.At
-		if r.spec.TTL != nil && !r.dated {
-			at = r.now
-		}
-		if ttl := r.spec.TTL; ttl != nil && ttl.Expired(at, r.now) || r.old != nil && r.old.Expired(at, r.now) {
-			continue
-		}
-		if err := r.row(row, at); err != nil {
 			return err
 		}
 	}
 	return r.flush()
 }
 
+// written is when the value of a row was written, for which the snapshot has a time or none, and whether it has expired since.
+func (r *refill) written(at int64) (_ int64, expired bool) {
+	if r.spec.TTL != nil && !r.dated {
+		at = r.now
+	}
+	return at, r.spec.TTL != nil && r.spec.TTL.Expired(at, r.now) || r.old != nil && r.old.Expired(at, r.now)
+}
+
 // row takes one row along.
-func (r *refill) row(row *statebackend.Row, at int64) error {
-	if w := r.s.Key.Width; w > 0 && uintptr(len(row.Key)) != w {
-		return fmt.Errorf("a key of %d bytes: %s takes %d", len(row.Key), r.s.Key.Name, w)
+func (r *refill) row(row *statebackend.Row) error {
+	at, expired := r.written(row.At)
+	if expired {
+		return nil
+	}
+	if err := r.checkWidth(len(row.Key)); err != nil {
+		return err
 	}
 	if r.n == r.limit || r.spec.Namespace != nil && (r.ns == nil || !bytes.Equal(r.ns, row.Namespace)) {
 		if err := r.flush(); err != nil {
@@ -172,18 +210,35 @@ func (r *refill) row(row *statebackend.Row, at int64) error {
 			return err
 		}
 	}
-	if r.read == nil {
-		r.raw = append(r.raw[:0], row.Value...)
-	} else if n, err := r.read(row.Value, unsafe.Add(r.values, uintptr(r.n)*r.stride)); err != nil {
+	if err := r.value(row.Value); err != nil {
 		return err
-	} else if n != len(row.Value) {
-		return fmt.Errorf("a value of %d bytes has %d too many", len(row.Value), len(row.Value)-n)
 	}
 	r.at[r.n] = at
 	r.keys = append(r.keys, row.Key...)
 	r.ends = append(r.ends, len(r.keys))
 	r.n++
 	return nil
+}
+
+func (r *refill) checkWidth(n int) error {
+	if w := r.s.Key.Width; w > 0 && uintptr(n) != w {
+		return fmt.Errorf("a key of %d bytes: %s takes %d", n, r.s.Key.Name, w)
+	}
+	return nil
+}
+
+// value takes the value of the next row along.
+func (r *refill) value(b []byte) error {
+	if r.encoded {
+		r.raw = append(r.raw, b...)
+		r.rawEnds = append(r.rawEnds, len(r.raw))
+		return nil
+	}
+	n, err := r.read(b, unsafe.Add(r.buffer, uintptr(r.n)*r.stride))
+	if err == nil && n != len(b) {
+		err = fmt.Errorf("a value of %d bytes has %d too many", len(b), len(b)-n)
+	}
+	return err
 }
 
 // choose selects the namespace of the next rows.
@@ -201,14 +256,23 @@ func (r *refill) flush() error {
 	if r.n == 0 {
 		return nil
 	}
-	r.canon.N, r.canon.P = r.n, unsafe.Pointer(unsafe.SliceData(r.keys))
-	if r.canon.Width == 0 {
+	w := r.s.Key.Width
+	r.canon = serde.Canon{N: r.n, P: unsafe.Pointer(unsafe.SliceData(r.keys)), Width: w, Stride: w, Text: r.text}
+	if w == 0 {
 		from := 0
 		for i, end := range r.ends {
-			r.canon.Text[i] = unsafe.String(unsafe.SliceData(r.keys[from:]), end-from)
+			r.text[i] = unsafe.String(unsafe.SliceData(r.keys[from:]), end-from)
 			from = end
 		}
 	}
+	err := r.adopt()
+	r.n, r.keys, r.ends = 0, r.keys[:0], r.ends[:0]
+	r.raw, r.rawEnds = r.raw[:0], r.rawEnds[:0]
+	return err
+}
+
+// adopt puts arrivals with the keys of canon into the table.
+func (r *refill) adopt() error {
 	hashes := r.hashes[:r.n]
 	r.s.Key.Hash(&r.canon, r.s.Seed, hashes)
 	keygroup.Groups(hashes, uint32(r.s.MaxParallelism), r.groups)
@@ -219,7 +283,5 @@ func (r *refill) flush() error {
 	}
 	r.s.run.set(&r.canon, hashes)
 	r.t.begin(r.n)
-	err := r.t.adopt(&r.arrivals)
-	r.n, r.keys, r.ends = 0, r.keys[:0], r.ends[:0]
-	return err
+	return r.t.adopt(&r.arrivals)
 }

@@ -22,6 +22,11 @@ type index interface {
 	own(i int, slot unsafe.Pointer) (unsafe.Pointer, error)
 	// ownWhole does the same for a removal, which may change other entries.
 	ownWhole(i int, slot unsafe.Pointer) (unsafe.Pointer, error)
+	// expect sets up an empty index for about n entries.
+	expect(n int64)
+	// load finds or inserts keys [from,to) of the run in an index that no snapshot or lookahead has seen yet, and gives the
+	// slots of the first n of them, at least one; the others are for the next call, as entries have to move before.
+	load(from, to int, out []unsafe.Pointer) (n int, err error)
 	// follow makes a lookahead be emptied when addresses change.
 	follow(ahead *lookahead)
 	// guarded says whether own and its like may have something to do: a snapshot is open.
@@ -313,23 +318,27 @@ func (t *valueTable) Save(i int, v unsafe.Pointer) error { return t.save(i, v, t
 
 // adopt implements keeper.
 func (t *valueTable) adopt(a *arrivals) error {
-	if t.cells.Layout == serde.Text {
-		return t.save(0, a.values, a.at[0])
-	}
-	slots := a.slots[:a.n]
-	if err := t.ix.slots(0, a.n, slots, a.fresh[:a.n]); err != nil {
-		return err
-	}
-	for i, slot := range slots {
-		if t.stamp != 0 {
-			*(*int64)(slot) = a.at[i]
-		}
-		if err := t.cells.adopt(unsafe.Add(slot, t.stamp), a, i); err != nil {
+	for from := 0; from < a.n; {
+		slots := a.slots[:a.n-from]
+		n, err := t.ix.load(from, a.n, slots)
+		if err != nil {
 			return err
 		}
+		for i, slot := range slots[:n] {
+			if t.stamp != 0 {
+				*(*int64)(slot) = a.at[from+i]
+			}
+			if err := t.cells.adopt(unsafe.Add(slot, t.stamp), a, from+i); err != nil {
+				return err
+			}
+		}
+		from += n
 	}
 	return nil
 }
+
+// expect implements keeper.
+func (t *valueTable) expect(n int64) { t.ix.expect(n) }
 
 // now is the time that stamps bear, with a TTL.
 func (t *valueTable) now() int64 {

@@ -1,0 +1,39 @@
+package statebackend
+
+import "iter"
+
+// RowBatch is rows of one key group of a table of values, in columns: a backend takes them in together, without a call for each.
+// Keys and values have a fixed width each; there are no namespaces. It and its bytes are valid until the next one is asked for.
+type RowBatch struct {
+	// Group is the key group of all keys.
+	Group int
+	// N is the number of rows, at least 1.
+	N int
+	// Keys are the canonical keys, Values the values in the encoding of the table's value type.
+	Keys, Values ByteColumn
+	// Times are when the values were last written (or read), for tables with a TTL: ms, little-endian. Empty for others.
+	Times ByteColumn
+}
+
+// ByteColumn is pieces of bytes of one width, Stride bytes apart: piece i is the Width bytes from B[i*Stride] on.
+type ByteColumn struct {
+	B             []byte
+	Stride, Width int
+}
+
+// At is piece i.
+func (c *ByteColumn) At(i int) []byte {
+	from := i * c.Stride
+	return c.B[from : from+c.Width : from+c.Width]
+}
+
+// RestoredBatches is a Restored that knows how many rows its tables have and gives those of some of them in batches. Who wraps
+// a Restored to change its rows hides it.
+type RestoredBatches interface {
+	Restored
+	// Batches gives the rows that Table gives, in the same order; ok is false if the table has to be read by rows. They are
+	// read instead of Table's.
+	Batches(name string) (batches iter.Seq2[*RowBatch, error], ok bool)
+	// Expect is about how many rows a table has: what memory to set up for them. No more than the bytes that hold them allow.
+	Expect(name string) int64
+}
