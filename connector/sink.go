@@ -107,6 +107,15 @@ type TimedContext interface {
 	Now() int64
 }
 
+// RestoredContext is a WriterContext that knows how its job began: the engine's do. Writers whose targets must not be there at
+// a fresh start ask for it.
+type RestoredContext interface {
+	WriterContext
+	// Restored says that the job goes on from a snapshot, a savepoint or a checkpoint, of a job that had this sink (by its
+	// UID): what lies at the target is its own. That may be the work of another process, at another parallelism.
+	Restored() bool
+}
+
 // TimedWriter is implemented by writers that have work at times at which no element comes, such as closing what has become
 // old.
 type TimedWriter interface {

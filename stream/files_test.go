@@ -2,6 +2,7 @@ package stream_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json/v2"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/flott-dev/flott/connector/csv"
@@ -296,6 +298,50 @@ func read(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return string(b)
+}
+
+// A plain sink has no part in checkpoints, but its file belongs to the job: a job that is stopped with a savepoint and goes on in
+// another environment writes on at its end.
+func TestWriteAsTextGoesOnWithTheJob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path, saved := filepath.Join(t.TempDir(), "out"), t.TempDir()
+		const n = 300
+		start := func(mode stream.WriteMode, opts ...stream.Option) *stream.Job {
+			env := stream.NewEnv(opts...)
+			env.FromGenerator(n, func(i int64) int64 { return i }, 1000).UID("numbers").WriteAsText(path, mode).UID("out").Parallelism(1)
+			job, err := env.ExecuteAsync(t.Context(), "writing")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return job
+		}
+		job := start(stream.NoOverwrite)
+		for _, mode := range []stream.WriteMode{stream.NoOverwrite, stream.Overwrite} {
+			time.Sleep(100 * time.Millisecond)
+			at, err := job.StopWithSavepoint(t.Context(), saved, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			job = start(mode, stream.WithSavepoint(at))
+		}
+		if _, err := job.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Fields(string(b))
+		slices.SortFunc(lines, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+		for i, line := range lines {
+			if line != fmt.Sprint(i) {
+				t.Fatalf("line %d is %q", i, line)
+			}
+		}
+		if len(lines) != n {
+			t.Errorf("%d lines", len(lines))
+		}
+	})
 }
 
 func TestWriteAsTextWritesAFileOrAFolder(t *testing.T) {

@@ -35,8 +35,9 @@ type Encoding[T any] struct {
 // Records are written to the files themselves, not to temporary ones: those of a job that runs for ever can be read while
 // it does. They are in the file, as a whole, after each checkpoint and at the end of the input; only a job that ended
 // well has all of them there. If a write fails, what was written of a record is cut off again. The sink has no part in
-// checkpoints: after a restart a subtask goes on at the end of its file, so that records since the checkpoint are there
-// twice (at least once). A job that is started anew is stopped by what is there, or replaces it.
+// checkpoints: after a restart, and when the job goes on from a savepoint or checkpoint in another process, a subtask goes on
+// at the end of its file, so that records since the checkpoint are there twice (at least once). A job that is started anew is
+// stopped by what is there, or replaces it.
 type Sink[T any] struct {
 	target
 	encoding Encoding[T]
@@ -54,7 +55,8 @@ func NewSink[T any](path string, e Encoding[T]) *Sink[T] {
 func (s Sink[T]) On(fs vfs.FS) *Sink[T] { s.fs = fs; return &s }
 
 // Overwrite replaces what is there: a file, or the numbered files of a folder. The default is to fail with ErrExists,
-// before anything is written. A folder that holds anything else is never removed to make place for a file.
+// before anything is written. A folder that holds anything else is never removed to make place for a file, nor is anything
+// that the job itself has written before the snapshot that it goes on from.
 func (s Sink[T]) Overwrite() *Sink[T] { s.overwrite = true; return &s }
 
 // Check reports mistakes of the description. It looks at no file.
@@ -137,7 +139,7 @@ func number(name string) int {
 // open opens the file of a subtask.
 func (t *target) open(ctx connector.WriterContext, delimiter string) (*output, error) {
 	out := &output{fs: t.fs, name: t.path}
-	makePlace := t.fileOnly
+	makePlace := func() error { return t.fileOnly(ctx) }
 	if ctx.Parallelism() > 1 {
 		out.name = path.Join(t.path, strconv.Itoa(ctx.Subtask()+1))
 		makePlace = func() error { return t.folder(ctx) }
@@ -151,7 +153,7 @@ func (t *target) open(ctx connector.WriterContext, delimiter string) (*output, e
 	if t.overwrite {
 		how = vfs.Truncate
 	}
-	if ctx.Attempt() > 0 {
+	if ctx.Attempt() > 0 || restored(ctx) {
 		how = vfs.Append
 		if out.size, err = resume(t.fs, out.name, delimiter); err != nil {
 			return nil, fmt.Errorf("go on with %s: %w", out.name, err)
@@ -167,6 +169,18 @@ func (t *target) open(ctx connector.WriterContext, delimiter string) (*output, e
 	return out, nil
 }
 
+// restored reports whether the job goes on from a snapshot, so that what lies at the target is its own.
+func restored(ctx connector.WriterContext) bool {
+	c, ok := ctx.(connector.RestoredContext)
+	return ok && c.Restored()
+}
+
+// misfit is the error of a job that goes on where its sink has written at another parallelism, and what is there is of another
+// kind.
+func (t *target) misfit(is, would string, parallelism int) error {
+	return fmt.Errorf("go on with %s: it is %s, as the job wrote it, and at parallelism %d it would be %s: keep the sink's parallelism, or write to another path", t.path, is, parallelism, would)
+}
+
 // newFolders are a folder and those above it up to the first that exists, whose names are to be synced.
 func (t *target) newFolders(dir string) []string {
 	all := []string{dir}
@@ -180,13 +194,21 @@ func (t *target) newFolders(dir string) []string {
 	return all
 }
 
+// What lies at the target.
+const (
+	oneFile    = "a file"
+	manyInside = "a folder with a file for each subtask"
+)
+
 // fileOnly makes place for a single file.
-func (t *target) fileOnly() error {
+func (t *target) fileOnly(ctx connector.WriterContext) error {
 	info, err := t.fs.Stat(t.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		err = t.fs.MkdirAll(path.Dir(t.path))
 	case err != nil || !info.IsDir():
+	case restored(ctx):
+		return t.misfit(manyInside, oneFile, 1)
 	case !t.overwrite:
 		return fmt.Errorf("write %s: %w", t.path, ErrExists)
 	default:
@@ -205,10 +227,13 @@ func (t *target) folder(ctx connector.WriterContext) error {
 	for range 10 {
 		info, serr := t.fs.Stat(t.path)
 		if serr == nil && info.IsDir() {
-			if ctx.Subtask() == 0 && t.overwrite && ctx.Attempt() == 0 {
+			if ctx.Subtask() == 0 && t.overwrite && ctx.Attempt() == 0 && !restored(ctx) {
 				return t.clear(ctx.Parallelism(), false)
 			}
 			return nil
+		}
+		if serr == nil && restored(ctx) {
+			return t.misfit(oneFile, manyInside, ctx.Parallelism())
 		}
 		if serr == nil && !t.overwrite {
 			return fmt.Errorf("write %s: %w", t.path, ErrExists)

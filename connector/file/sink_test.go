@@ -224,6 +224,44 @@ func TestARestartedWriterGoesOnBehindTheLastWholeRecord(t *testing.T) {
 	}
 }
 
+// A job that goes on from a snapshot, in whatever process, goes on where it has written, and removes nothing of it.
+func TestASinkGoesOnInTheFilesOfItsJob(t *testing.T) {
+	for _, overwrite := range []bool{false, true} {
+		m := vfs.NewMem()
+		one, many := file.TextSink[int]("one").On(m), file.TextSink[int]("many").On(m)
+		if overwrite {
+			one, many = one.Overwrite(), many.Overwrite()
+		}
+		write := func(s *file.Sink[int], of int, restored bool) error {
+			var errs []error
+			for i := range of {
+				errs = append(errs, filetest.Write(s, &wctx{Index: i, Number: of, RestoredJob: restored}, 10*of+i))
+			}
+			return errors.Join(errs...)
+		}
+		for of, s := range map[int]*file.Sink[int]{1: one, 3: many} {
+			if err := errors.Join(write(s, of, false), write(s, of, true)); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := write(many, 2, true); err != nil { // at another parallelism
+			t.Error(err)
+		}
+		if got := content(m, "one"); got != "10\n10\n" {
+			t.Errorf("the file holds %q", got)
+		}
+		if got := content(m, "many/1") + content(m, "many/2") + content(m, "many/3"); got != "30\n30\n20\n31\n31\n21\n32\n32\n" {
+			t.Errorf("the folder's files hold %q", got)
+		}
+		if err := write(one, 2, true); err == nil || !strings.Contains(err.Error(), "go on with one: it is a file, as the job wrote it, and at parallelism 2 it would be a folder") {
+			t.Errorf("a file in the place of a folder: %v", err)
+		}
+		if err := write(many, 1, true); err == nil || !strings.Contains(err.Error(), "keep the sink's parallelism") {
+			t.Errorf("a folder in the place of a file: %v", err)
+		}
+	}
+}
+
 func TestWhatWasFlushedSurvivesACrash(t *testing.T) {
 	m := vfs.NewMem()
 	sink := file.TextSink[string]("new/folder/out").On(m)

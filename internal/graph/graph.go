@@ -89,8 +89,8 @@ type Node struct {
 	OnDisk *Alternative
 	// NewCoordinator makes the part that runs once per job beside the job manager (a source's enumerator); nil for most.
 	NewCoordinator func() operator.Coordinator
-	// Prepare is called once, before the first attempt, with the resolved parallelism: a sink looks at its target. nil for
-	// most.
+	// Prepare is called once, before the first attempt of a job that does not go on from a snapshot with this operator, with the
+	// resolved parallelism: a sink looks at its target. nil for most.
 	Prepare func(parallelism int) error
 	// Attributes are shown in plans: state layout, window path ...
 	Attributes map[string]string

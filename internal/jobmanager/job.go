@@ -51,6 +51,7 @@ type Job struct {
 	keeper   *Keeper       // nil: the job takes no snapshots
 	unkept   error         // why there is no keeper, though there should be
 	kept     chan struct{} // closed when nobody runs the keeper any more
+	before   []Snapshot    // what it may go on from
 
 	mu       sync.Mutex
 	status   Status
@@ -77,6 +78,9 @@ func Submit(ctx context.Context, id string, job *taskmanager.Job, opt taskmanage
 	j.super = newSupervisor(ctx, j)
 	j.enter(Created)
 	j.kept = make(chan struct{})
+	if snapshots != nil {
+		j.before = snapshots.Completed
+	}
 	j.unkept = j.keep(snapshots)
 	go j.run(ctx)
 	return j
@@ -203,11 +207,13 @@ func (j *Job) gaveUp(err error) error {
 	return &GaveUpError{Restarts: j.record.Restarts, Same: j.repeats.times, Last: err}
 }
 
-// prepare lets sinks look at their targets before anything is written. A target that is not fit is no reason for a restart.
+// prepare lets sinks look at their targets before anything is written, but for those whose job goes on: what is there is
+// theirs. A target that is not fit is no reason for a restart.
 func (j *Job) prepare() error {
 	for _, v := range j.job.Graph.Vertices {
 		for _, n := range v.Nodes {
-			if n.Node.Prepare == nil {
+			id := n.ID.String()
+			if n.Node.Prepare == nil || slices.ContainsFunc(j.before, func(s Snapshot) bool { return s.Manifest.Operator(id) != nil }) {
 				continue
 			}
 			if err := n.Node.Prepare(v.Parallelism); err != nil {

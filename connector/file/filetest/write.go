@@ -9,11 +9,12 @@ import (
 
 // WriterContext is the context of a writer in a test.
 type WriterContext struct {
-	Ctx        context.Context  // nil: never ends
-	Index      int              // of the subtask
-	Number     int              // of subtasks; 0 is 1
-	AttemptNow int              // of the job
-	Counts     map[string]int64 // the metrics
+	Ctx         context.Context  // nil: never ends
+	Index       int              // of the subtask
+	Number      int              // of subtasks; 0 is 1
+	AttemptNow  int              // of the job
+	RestoredJob bool             // it goes on from a snapshot
+	Counts      map[string]int64 // the metrics
 }
 
 // Context implements connector.WriterContext.
@@ -32,6 +33,9 @@ func (c *WriterContext) Parallelism() int { return max(1, c.Number) }
 
 // Attempt implements connector.WriterContext.
 func (c *WriterContext) Attempt() int { return c.AttemptNow }
+
+// Restored implements connector.RestoredContext.
+func (c *WriterContext) Restored() bool { return c.RestoredJob }
 
 // Counter implements connector.WriterContext.
 func (c *WriterContext) Counter(name string, n int64) {

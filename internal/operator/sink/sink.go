@@ -208,5 +208,6 @@ func (c writerContext) Context() context.Context     { return c.rt.Ctx }
 func (c writerContext) Subtask() int                 { return c.rt.Subtask }
 func (c writerContext) Parallelism() int             { return c.rt.Parallelism }
 func (c writerContext) Attempt() int                 { return c.rt.Attempt }
+func (c writerContext) Restored() bool               { return c.rt.Restored != nil }
 func (c writerContext) Now() int64                   { return c.rt.Now }
 func (c writerContext) Counter(name string, n int64) { operator.Count(c.rt, name, n) }
