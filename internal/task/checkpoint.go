@@ -66,6 +66,8 @@ type barriers struct {
 	final int64 // the first snapshot after the end of the input; 0: none yet
 	halt  int64 // the savepoint that stops the job, until it is complete or given up; 0: none
 	over  bool  // the task ends, since the savepoint that stops the job, or the final checkpoint, is complete
+
+	aligning aligning
 }
 
 // Trigger is the coordinator's word to take a snapshot: a letter for the mailbox of a source, or of a task whose upstream
@@ -184,6 +186,7 @@ func (t *Task) aligned(actions []control.BarrierAction) error {
 		switch a.Do {
 		case control.BeginAlignment:
 			t.checkpoints.sight.deadline = a.Deadline
+			t.checkpoints.aligning.begin()
 		case control.TakeSnapshot:
 			t.gate.Unblock()
 			t.checkpoints.sight.deadline = control.NoDeadline
@@ -219,6 +222,7 @@ func (t *Task) aligned(actions []control.BarrierAction) error {
 func (t *Task) abandon(id int64) error {
 	t.gate.Unblock()
 	t.checkpoints.sight.deadline = control.NoDeadline
+	t.checkpoints.aligning.end()
 	t.dropRecording()
 	t.dropHeld(id)
 	if t.checkpoints.ended || !t.hasUrgentRoom() { // the coordinator tells those downstream, too
@@ -261,6 +265,7 @@ func (t *Task) snapshot(a control.BarrierAction) error {
 	}
 	p.Metrics.FirstBarrier, p.Metrics.Alignment = start-a.Took, time.Duration(a.Took)
 	p.Metrics.Sync = time.Duration(t.d.Clock.Nanos() - start)
+	t.tookAligned(p, a)
 	if a.Unaligned {
 		c.sight.recording.part = p
 		return nil

@@ -184,6 +184,9 @@ func (t *Task) runs(in *input, to int) error {
 		t.run = w.all.Slice(w.pos, w.pos+n)
 		t.scope.At = in.at
 		in.at.In.Add(int64(n))
+		if t.checkpoints != nil {
+			t.checkpoints.aligning.count(&t.run)
+		}
 		if err := in.to.Push(&t.run); err != nil {
 			return err
 		}
