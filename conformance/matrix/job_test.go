@@ -29,11 +29,12 @@ func (e Event) n() int64    { return e.N }
 
 // build makes the job. Up to where streams are keyed there is one subtask of each operator, so that the elements of a key
 // keep their order and there is one answer. It reads in and gives its results, each with the name of its part of the job.
-func build(in *stream.Stream[Event]) *stream.Stream[string] {
+// inMemory keeps windows in memory whatever the state backend.
+func build(in *stream.Stream[Event], inMemory bool) *stream.Stream[string] {
 	data := in.Filter(func(e Event) bool { return !e.Rule }).Name("data").Parallelism(1)
 	rules := in.Filter(func(e Event) bool { return e.Rule }).Name("rules").Parallelism(1)
 	keyed := data.KeyBy(Event.key)
-	parts := append(states(data, keyed, rules), windows(data, keyed)...)
+	parts := append(states(data, keyed, rules), windows(data, keyed, inMemory)...)
 	return parts[0].Union(parts[1:]...)
 }
 
@@ -66,14 +67,20 @@ func states(data *stream.Stream[Event], keyed *stream.KeyedStream[Event, string]
 }
 
 // windows are the parts with windows: slices, sessions, the general way.
-func windows(data *stream.Stream[Event], keyed *stream.KeyedStream[Event, string]) []*stream.Stream[string] {
+func windows(data *stream.Stream[Event], keyed *stream.KeyedStream[Event, string], inMemory bool) []*stream.Stream[string] {
+	in := func(s *stream.WindowedStream[Event, string, window.Time]) *stream.WindowedStream[Event, string, window.Time] {
+		if inMemory {
+			s = s.KeepInMemory()
+		}
+		return s
+	}
 	w := func(r window.Result[string, window.Time, int64]) string { return fmt.Sprint(r.Key, r.Window, r.Value) }
 	timely := data.Filter(func(e Event) bool { return !e.Late }).Name("timely").Parallelism(1)
 	other := timely.Filter(func(e Event) bool { return e.N%3 == 0 }).Name("thirds").Parallelism(1)
 	return []*stream.Stream[string]{
-		labelled("tumbling", keyed.Window(window.Tumbling(10*time.Millisecond)).Sum(Event.n).Map(w)),
-		labelled("sliding", keyed.Window(window.Sliding(20*time.Millisecond, 5*time.Millisecond)).AllowedLateness(10*time.Millisecond).Sum(Event.n).Map(w)),
-		labelled("sessions", keyed.Window(window.Session(4*time.Millisecond)).Sum(Event.n).Map(w)),
+		labelled("tumbling", in(keyed.Window(window.Tumbling(10*time.Millisecond))).Sum(Event.n).Map(w)),
+		labelled("sliding", in(keyed.Window(window.Sliding(20*time.Millisecond, 5*time.Millisecond))).AllowedLateness(10*time.Millisecond).Sum(Event.n).Map(w)),
+		labelled("sessions", in(keyed.Window(window.Session(4*time.Millisecond))).Sum(Event.n).Map(w)),
 		labelled("general", keyed.Window(window.Tumbling(10*time.Millisecond)).Evictor(window.CountEvictor(3)).
 			Apply(func(info window.Info[string, window.Time], xs []Event, emit func(string)) {
 				emit(fmt.Sprint(info.Key, info.Window, xs))

@@ -27,14 +27,30 @@ import (
 
 // way is one of the ways in which state is kept and comes back.
 type way struct {
-	backend     int // index of backends
+	backend     int // index of keepings
 	parallelism int // index of parallelisms: those of the stretches between restarts, in turn
 	snapshot    int // index of snapshots
 	settings    int // index of settings
 }
 
-func backends() []statebackend.Backend {
-	return []statebackend.Backend{heap.Backend{}, pebble.Backend{CacheBytes: 128 << 10}}
+// keeping is what keeps state.
+type keeping struct {
+	name     string
+	backends []statebackend.Backend // those of the stretches between restarts, in turn
+	// How windows are kept: the general way, with all state in the backend; in memory whatever the backend; else as the backend
+	// has it. Backends that follow each other must have them alike.
+	general, inMemory bool
+}
+
+func keepings() []keeping {
+	memory, disk := heap.Backend{}, pebble.Backend{CacheBytes: 128 << 10}
+	return []keeping{
+		{name: "heap", backends: []statebackend.Backend{memory}},
+		{name: "pebble", backends: []statebackend.Backend{disk}},
+		{name: "pebble, windows in memory", backends: []statebackend.Backend{disk}, inMemory: true},
+		{name: "heap and pebble in turn, windows in memory", backends: []statebackend.Backend{memory, disk}, inMemory: true},
+		{name: "pebble and heap in turn, windows in the backend", backends: []statebackend.Backend{disk, memory}, general: true},
+	}
 }
 
 func parallelisms() [][]int { return [][]int{{1}, {2}, {4}, {1, 4, 3, 1}} }
@@ -48,19 +64,21 @@ func snapshots() []string {
 func settings() []string { return []string{"plain", "no chains", "isolated", "general windows"} }
 
 func (w way) String() string {
-	return fmt.Sprintf("%s, parallelism %v, %s, %s", backends()[w.backend].Name(), parallelisms()[w.parallelism], snapshots()[w.snapshot], settings()[w.settings])
+	return fmt.Sprintf("%s, parallelism %v, %s, %s", keepings()[w.backend].name, parallelisms()[w.parallelism], snapshots()[w.snapshot], settings()[w.settings])
 }
 
 // ways are all combinations, or, with pairwise, so many of them that each pair of values comes together.
 func ways(pairwise bool) []way {
-	sizes := []int{len(backends()), len(parallelisms()), len(snapshots()), len(settings())}
+	sizes := []int{len(keepings()), len(parallelisms()), len(snapshots()), len(settings())}
 	var all [][]int
 	for i := range sizes[0] * sizes[1] * sizes[2] * sizes[3] {
 		v := make([]int, 4)
 		for j, n := range sizes {
 			v[j], i = i%n, i/n
 		}
-		all = append(all, v)
+		if (way{v[0], v[1], v[2], v[3]}).possible() {
+			all = append(all, v)
+		}
 	}
 	if pairwise {
 		all = cover(all)
@@ -70,6 +88,11 @@ func ways(pairwise bool) []way {
 		out = append(out, way{v[0], v[1], v[2], v[3]})
 	}
 	return out
+}
+
+// possible says whether there is such a way: incremental checkpoints have files of their backend, which no other one reads.
+func (w way) possible() bool {
+	return len(keepings()[w.backend].backends) == 1 || snapshots()[w.snapshot] != "incremental"
 }
 
 // cover chooses the combinations greedily: next the one with most pairs that have not come yet.
@@ -200,17 +223,18 @@ type run struct {
 
 // env is the environment of a stretch.
 func (r *run) env(i int, from string) *stream.Env {
+	kept := keepings()[r.way.backend]
 	opts := []stream.Option{
-		stream.WithBackends(backends()[r.way.backend]),
+		stream.WithBackends(kept.backends[i%len(kept.backends)]),
 		func(s *env.Settings) { s.Checkpoints.FS = r.disk },
 	}
 	if from != "" {
 		opts = append(opts, stream.WithSavepoint(from))
 	}
-	switch settings()[r.way.settings] {
-	case "isolated":
+	if settings()[r.way.settings] == "isolated" {
 		opts = append(opts, stream.WithIsolation())
-	case "general windows":
+	}
+	if kept.general || settings()[r.way.settings] == "general windows" {
 		opts = append(opts, stream.WithGeneralWindows())
 	}
 	e := stream.NewEnv(opts...)
@@ -252,7 +276,7 @@ func (r *run) stretch(i int, from string, pauses []string) string {
 	if snapshots()[r.way.snapshot] == "failure" {
 		in = failing(in, fail)
 	}
-	build(in).CommitTo(sink).UID("book")
+	build(in, keepings()[r.way.backend].inMemory).CommitTo(sink).UID("book")
 	job, err := e.ExecuteAsync(r.Context(), "matrix")
 	if err != nil {
 		r.Fatal(err)
