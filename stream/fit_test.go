@@ -120,7 +120,7 @@ func TestDryRunTellsWhetherTheJobCouldStart(t *testing.T) {
 		case "bad":
 			remembering[personBad](env, &n, &n, &n)
 		case "other":
-			countTo(env, t.TempDir(), 1, never)
+			countTo(env, "nothing is written", 1, never) // the process ends where it stands, and would leave a folder behind
 		case "mistake":
 			env.FromElements(1).UID("a").Map(func(x int) int { return x }).UID("a").PrintTo(discard{})
 		}
