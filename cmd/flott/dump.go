@@ -22,8 +22,8 @@ a row for each item, which is its value. Bytes that only the program can read
 are base64.
 
 A Parquet file has the rows of one state: the columns are its key, namespace,
-map key, value and time, with their types; structs are groups of columns, and
-slices (but of bytes), maps and pointers JSON.`,
+map key, value and time, with their types. Structs are groups of columns, slices
+and maps LIST and MAP, nil is NULL; what has no type in Parquet is JSON text.`,
 		example: "flott savepoint dump savepoints/savepoint-1a2b3c-7 -operator alarm -state sum\nflott savepoint dump checkpoints/chk-12 -operator alarm -format csv -limit 100 > alarm.csv",
 		prepare: func(a *app, f *flag.FlagSet) action {
 			d := &dump{app: a}

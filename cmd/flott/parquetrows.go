@@ -2,41 +2,31 @@ package main
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
-	"time"
+	"slices"
 
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/flott-dev/flott/serde"
 )
 
-// parquetRows writes a Parquet file: the rows of one state, with a column for each scalar in them. Structs are groups; what has
-// no type in common with Parquet (slices but of bytes, maps, pointers, closed sets) is JSON text.
+// parquetRows writes a Parquet file: the rows of one state, with the types of keys and values: see parquetPart.
 type parquetRows struct {
 	to     io.Writer
 	w      *parquet.GenericWriter[any] // nil: not begun
 	fields []parquetField
-	row    parquet.Row
-	rows   []parquet.Row // WriteRows takes several
+	cells  [][]parquet.Value // by column: those of the row at hand
+	rows   []parquet.Row     // WriteRows takes several
 }
 
-// parquetField is a part of a record, with its columns.
+// parquetField is a part of a record.
 type parquetField struct {
-	of      func(*record) []byte
-	columns []parquetColumn
-}
-
-// parquetColumn is a scalar inside of a field.
-type parquetColumn struct {
-	path   []string // of the struct fields that lead to it
-	index  int
-	schema *serde.Schema // nil: bytes
-	text   bool          // as JSON
+	name string
+	of   func(*record) []byte
+	part *parquetPart
 }
 
 var errParquetStates = errors.New("a Parquet file has the rows of one state: say which by -state")
@@ -45,174 +35,72 @@ func (p *parquetRows) begin(s *shape) error {
 	if p.w != nil {
 		return errParquetStates
 	}
-	group := parquet.Group{}
-	add := func(name string, schema *serde.Schema, text bool, of func(*record) []byte) {
-		f := parquetField{of: of}
-		group[name] = f.node(schema, text, []string{name})
-		p.fields = append(p.fields, f)
+	add := func(name string, part *parquetPart, of func(*record) []byte) {
+		p.fields = append(p.fields, parquetField{name, of, part})
 	}
 	if !s.list {
-		add("key", s.key, false, func(r *record) []byte { return r.key })
+		add("key", partOf(s.key), func(r *record) []byte { return r.key })
 	}
 	if s.namespace != nil {
-		add("namespace", s.namespace, false, func(r *record) []byte { return r.namespace })
+		add("namespace", partOf(s.namespace), func(r *record) []byte { return r.namespace })
 	}
 	if s.mapKey != nil {
-		add("mapKey", s.mapKey, false, func(r *record) []byte { return r.mapKey })
+		add("mapKey", partOf(s.mapKey), func(r *record) []byte { return r.mapKey })
 	}
-	add("value", s.value, s.engine, func(r *record) []byte { return r.value })
+	switch of := func(r *record) []byte { return r.value }; {
+	case s.engine:
+		add("value", textPart(), of)
+	case s.value == nil && s.list:
+		add("value", &parquetPart{}, of) // bytes
+	case s.value != nil:
+		add("value", partOf(s.value), of)
+	case !s.bare:
+		add("value", &parquetPart{optional: true}, of)
+	}
 	if s.stamped {
-		add("time", &serde.Schema{Kind: serde.Time}, false, func(r *record) []byte { return r.time })
+		add("time", partOf(&serde.Schema{Kind: serde.Time}), func(r *record) []byte { return r.time })
+	}
+	return p.open()
+}
+
+// open begins the file.
+func (p *parquetRows) open() error {
+	group := parquet.Group{}
+	for i := range p.fields {
+		group[p.fields[i].name] = p.fields[i].part.node()
 	}
 	schema := parquet.NewSchema("state", group)
-	p.row = make(parquet.Row, len(schema.Columns()))
-	p.rows = []parquet.Row{p.row}
 	for i := range p.fields {
-		for j := range p.fields[i].columns {
-			c := &p.fields[i].columns[j]
-			leaf, ok := schema.Lookup(c.path...)
-			if !ok {
-				return fmt.Errorf("make a Parquet column of %q", c.path)
-			}
-			c.index = leaf.ColumnIndex
-			c.path = c.path[1:]
+		if err := p.fields[i].part.find(schema, []string{p.fields[i].name}); err != nil {
+			return err
 		}
 	}
+	p.cells = make([][]parquet.Value, len(schema.Columns()))
+	p.rows = make([]parquet.Row, 1)
 	p.w = parquet.NewGenericWriter[any](p.to, schema, parquet.Compression(&parquet.Zstd))
 	return nil
 }
 
-// node makes the node of a value of a schema, and notes its columns.
-func (f *parquetField) node(s *serde.Schema, text bool, path []string) parquet.Node {
-	if s != nil && s.Kind == serde.Struct && len(s.Fields) > 0 && !text {
-		group := parquet.Group{}
-		for _, field := range s.Fields {
-			group[field.Name] = f.node(field.Schema, false, append(path[:len(path):len(path)], field.Name))
-		}
-		return group
-	}
-	c := parquetColumn{path: path, schema: s}
-	leaf := parquetLeaf(s)
-	if c.text = text || leaf == nil; c.text {
-		leaf = parquet.JSON()
-	}
-	f.columns = append(f.columns, c)
-	return leaf
-}
-
-// parquetLeaf is the type of the column for a scalar; nil if it is none.
-func parquetLeaf(s *serde.Schema) parquet.Node {
-	if s == nil {
-		return parquet.Leaf(parquet.ByteArrayType)
-	}
-	switch s.Kind {
-	case serde.Bool:
-		return parquet.Leaf(parquet.BooleanType)
-	case serde.Int8, serde.Int16, serde.Int32, serde.Int64:
-		return parquet.Int(8 << (s.Kind - serde.Int8))
-	case serde.Uint8, serde.Uint16, serde.Uint32, serde.Uint64:
-		return parquet.Uint(8 << (s.Kind - serde.Uint8))
-	case serde.Float32:
-		return parquet.Leaf(parquet.FloatType)
-	case serde.Float64:
-		return parquet.Leaf(parquet.DoubleType)
-	case serde.String:
-		return parquet.String()
-	case serde.Time:
-		return parquet.Timestamp(parquet.Microsecond)
-	case serde.Custom:
-		return parquet.Leaf(parquet.ByteArrayType)
-	case serde.Slice:
-		if s.Elem.Kind == serde.Uint8 {
-			return parquet.Leaf(parquet.ByteArrayType)
-		}
-	}
-	return nil
-}
-
 func (p *parquetRows) write(r *record) error {
+	for i := range p.cells {
+		p.cells[i] = p.cells[i][:0]
+	}
 	for i := range p.fields {
 		f := &p.fields[i]
-		field := f.of(r)
-		if len(field) == 0 {
-			field = []byte(`""`) // a value that the operator does not need
+		v, err := f.part.decode(f.of(r))
+		if err == nil {
+			err = p.put(f.part, v, levels{})
 		}
-		var whole any
-		if len(f.columns) != 1 || !f.columns[0].text {
-			d := json.NewDecoder(bytes.NewReader(field))
-			d.UseNumber()
-			if err := d.Decode(&whole); err != nil {
-				return err
-			}
+		if err != nil {
+			return fmt.Errorf("make the Parquet column %q: %w", f.name, err)
 		}
-		for j := range f.columns {
-			c := &f.columns[j]
-			v, err := c.value(field, whole)
-			if err != nil {
-				return fmt.Errorf("column %q: %w", c.path, err)
-			}
-			p.row[c.index] = v.Level(0, 0, c.index)
-		}
+	}
+	p.rows[0] = p.rows[0][:0]
+	for _, cells := range p.cells {
+		p.rows[0] = append(p.rows[0], cells...)
 	}
 	_, err := p.w.WriteRows(p.rows)
 	return err
-}
-
-// value is what a record has for the column: in its field, which is JSON, and was decoded if that is not all text.
-func (c *parquetColumn) value(field []byte, whole any) (parquet.Value, error) {
-	if c.text && len(c.path) == 0 {
-		return parquet.ByteArrayValue(bytes.Clone(field)), nil
-	}
-	for _, name := range c.path {
-		fields, ok := whole.(map[string]any)
-		if !ok {
-			return parquet.Value{}, fmt.Errorf("%v is no struct", whole)
-		}
-		whole = fields[name]
-	}
-	if c.text {
-		b, err := json.Marshal(whole)
-		return parquet.ByteArrayValue(b), err
-	}
-	return scalarValue(c.schema, whole)
-}
-
-// scalarValue is a decoded scalar as Parquet has it.
-func scalarValue(s *serde.Schema, v any) (parquet.Value, error) {
-	if b, ok := v.(bool); ok {
-		return parquet.BooleanValue(b), nil
-	}
-	if v == nil {
-		v = "" // bytes that are nil
-	}
-	text := fmt.Sprint(v) // numbers are their text
-	switch {
-	case s == nil || s.Kind == serde.Custom || s.Kind == serde.Slice:
-		b, err := base64.StdEncoding.DecodeString(text)
-		return parquet.ByteArrayValue(b), err
-	case s.Kind == serde.String:
-		return parquet.ByteArrayValue([]byte(text)), nil
-	case s.Kind == serde.Time:
-		t, err := time.Parse(time.RFC3339Nano, text)
-		return parquet.Int64Value(t.UnixMicro()), err
-	case s.Kind == serde.Float32:
-		f, err := strconv.ParseFloat(text, 32)
-		return parquet.FloatValue(float32(f)), err
-	case s.Kind == serde.Float64:
-		f, err := strconv.ParseFloat(text, 64)
-		return parquet.DoubleValue(f), err
-	case s.Kind == serde.Int64:
-		n, err := strconv.ParseInt(text, 10, 64)
-		return parquet.Int64Value(n), err
-	case s.Kind == serde.Uint64:
-		n, err := strconv.ParseUint(text, 10, 64)
-		return parquet.Int64Value(int64(n)), err
-	case s.Kind == serde.Uint32:
-		n, err := strconv.ParseUint(text, 10, 32)
-		return parquet.Int32Value(int32(uint32(n))), err
-	}
-	n, err := strconv.ParseInt(text, 10, 32)
-	return parquet.Int32Value(int32(n)), err
 }
 
 func (p *parquetRows) end() error {
@@ -220,4 +108,115 @@ func (p *parquetRows) end() error {
 		return nil
 	}
 	return p.w.Close()
+}
+
+// levels are where a value stands in its column, in Parquet's way: how much of what may be missing is there, in how many lists
+// it lies, and which of them goes on with it (0: a new row).
+type levels struct{ defined, lists, repeated int }
+
+// item is the place of an item of a list that stands at l.
+func (l levels) item(first bool) levels {
+	in := levels{defined: l.defined + 1, lists: l.lists + 1, repeated: l.repeated}
+	if !first {
+		in.repeated = in.lists
+	}
+	return in
+}
+
+// put adds a value to the columns of a part.
+func (p *parquetRows) put(part *parquetPart, v any, at levels) error {
+	if part.optional {
+		if v == nil {
+			p.missing(part, at)
+			return nil
+		}
+		at.defined++
+	}
+	switch part.kind {
+	case structPart:
+		fields, ok := v.(map[string]any)
+		if !ok {
+			return fmt.Errorf("%v is no struct", v)
+		}
+		for i, name := range part.names {
+			if err := p.put(part.parts[i], fields[name], at); err != nil {
+				return fmt.Errorf("field %s: %w", name, err)
+			}
+		}
+		return nil
+	case listPart:
+		return p.putList(part, v, at)
+	case mapPart:
+		return p.putMap(part, v, at)
+	}
+	cell, err := part.cell(v)
+	p.cells[part.column] = append(p.cells[part.column], cell.Level(at.repeated, at.defined, part.column))
+	return err
+}
+
+// missing adds a value that is not there.
+func (p *parquetRows) missing(part *parquetPart, at levels) {
+	if part.kind == leafPart {
+		p.cells[part.column] = append(p.cells[part.column], parquet.NullValue().Level(at.repeated, at.defined, part.column))
+	}
+	for _, inner := range part.parts {
+		p.missing(inner, at)
+	}
+}
+
+func (p *parquetRows) putList(part *parquetPart, v any, at levels) error {
+	items, ok := v.([]any)
+	if !ok {
+		return fmt.Errorf("%v is no list", v)
+	}
+	if len(items) == 0 {
+		p.missing(part, at)
+	}
+	for i, item := range items {
+		if err := p.put(part.parts[0], item, at.item(i == 0)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// putMap adds a map, which is an object in the order of its keys, or pairs.
+func (p *parquetRows) putMap(part *parquetPart, v any, at levels) error {
+	var pairs [][2]any
+	switch v := v.(type) {
+	case map[string]any:
+		for key, value := range v {
+			pairs = append(pairs, [2]any{part.parts[0].fromText(key), value})
+		}
+		slices.SortFunc(pairs, func(a, b [2]any) int { return compareKeys(a[0], b[0]) })
+	case []any:
+		for _, x := range v {
+			pair, ok := x.([]any)
+			if !ok || len(pair) != 2 {
+				return fmt.Errorf("%v is no entry of a map", x)
+			}
+			pairs = append(pairs, [2]any{pair[0], pair[1]})
+		}
+	default:
+		return fmt.Errorf("%v is no map", v)
+	}
+	if len(pairs) == 0 {
+		p.missing(part, at)
+	}
+	for i, pair := range pairs {
+		in := at.item(i == 0)
+		if err := errors.Join(p.put(part.parts[0], pair[0], in), p.put(part.parts[1], pair[1], in)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compact is a value as JSON.
+func compact(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimRight(b.Bytes(), "\n"), err
 }

@@ -50,11 +50,12 @@ type shape struct {
 	stamped                       bool // they have a time
 	list                          bool // they are items of a list, which have a value only
 	engine                        bool // their value is JSON that the schema does not tell
+	bare                          bool // they have no value
 }
 
 // tableShape is the shape of the rows of a table.
 func tableShape(t *statebackend.TableInfo) *shape {
-	return &shape{key: t.Key, namespace: t.Namespace, mapKey: t.MapKey, value: t.Value, stamped: t.TTL != nil}
+	return &shape{key: t.Key, namespace: t.Namespace, mapKey: t.MapKey, value: t.Value, stamped: t.TTL != nil, bare: t.Kind == statebackend.TimerKind}
 }
 
 // recorder writes records in a format.
