@@ -110,7 +110,7 @@ func (o *DraftOperator) SetMaps[K any, M comparable, V any](state string, entrie
 func (o *DraftOperator) Update[K, Old, New any](state string, f func(key K, value Old) (now New, keep bool), opts ...serde.Option) error {
 	from, to := typesOf[K, Old](opts), typesOf[K, New](opts)
 	if err := errors.Join(from.err, to.err); err != nil {
-		return fmt.Errorf("update state %q: %w", state, err)
+		return fmt.Errorf("update state %q of operator %q: %w", state, o.Name, err)
 	}
 	err := o.update(state, from, to, func(r *rowUpdate) error {
 		var key K
@@ -124,7 +124,7 @@ func (o *DraftOperator) Update[K, Old, New any](state string, f func(key K, valu
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("update state %q: %w", state, err)
+		return fmt.Errorf("update state %q of operator %q: %w", state, o.Name, err)
 	}
 	return nil
 }
@@ -164,7 +164,7 @@ func (o *DraftOperator) update(state string, from, to *types, each func(*rowUpda
 		return err
 	}
 	if was, is := info.Key.String(), from.key.Schema().String(); was != is {
-		return fmt.Errorf("its keys are %s, not %s", was, is)
+		return keysDiffer(was, is)
 	}
 	if info.Value == nil {
 		return errors.New("only its operator knows what its values are")
@@ -201,7 +201,24 @@ func (o *DraftOperator) now(state string) (info statebackend.TableInfo, rows ite
 			return all[i].TableInfo, r.rows(all[i].TableInfo), nil
 		}
 	}
-	return info, nil, errors.New("there is no such state")
+	return info, nil, noSuch("state", o.tableNames())
+}
+
+// tableNames are the states by key that the operator has at the moment.
+func (o *DraftOperator) tableNames() (names []string) {
+	if o.kept != nil {
+		for _, t := range o.kept.Tables() {
+			if !o.changed(t.Name) {
+				names = append(names, t.Name)
+			}
+		}
+	}
+	for _, name := range o.order {
+		if s := o.states[name]; s != nil && s.list == nil {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // SetItems makes the list one with these elements (state.OperatorList), in the place of what it held. With Broadcast each

@@ -21,6 +21,7 @@ type draftState struct {
 	all     []draftRow
 	entry   int  // the list or map that is being added
 	strict  bool // a key comes in one entry
+	unique  bool // rows that say the same are one
 	memory  []byte
 	from    int // where what is being appended begins
 	scratch serde.KeyScratch
@@ -137,8 +138,15 @@ func (s *draftState) sort(seed uint64, maxParallelism int) error {
 		r.group = keygroup.Of(uint32(r.hash), maxParallelism)
 	}
 	slices.SortStableFunc(s.all, func(a, b draftRow) int {
-		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.hash, b.hash), bytes.Compare(a.key, b.key))
+		order := cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.hash, b.hash), bytes.Compare(a.key, b.key))
+		if order == 0 && s.unique {
+			order = bytes.Compare(a.mapKey, b.mapKey)
+		}
+		return order
 	})
+	if s.unique {
+		s.all = slices.CompactFunc(s.all, func(a, b draftRow) bool { return bytes.Equal(a.key, b.key) && bytes.Equal(a.mapKey, b.mapKey) })
+	}
 	for i := 1; s.strict && i < len(s.all); i++ {
 		if a, b := &s.all[i-1], &s.all[i]; a.entry != b.entry && bytes.Equal(a.key, b.key) {
 			return errors.New("a key comes twice")

@@ -160,7 +160,7 @@ func (p *Part) bytes(counts func(name string) bool) int64 {
 func (m *Manifest) Read(f vfs.FS, operator string, readers ...FileReader) (statebackend.Restored, []List, error) {
 	o := m.Operator(operator)
 	if o == nil {
-		return nil, nil, fmt.Errorf("snapshot %s has no operator %q", m.Folder, operator)
+		return nil, nil, fmt.Errorf("snapshot %s has no operator %q, but %s", m.Folder, operator, m.operatorNames())
 	}
 	restored, lists, err := m.Restore(f, o.ID, 0, 1, o.MaxParallelism)
 	if r, ok := restored.(*restoredOperator); ok {
@@ -168,6 +168,18 @@ func (m *Manifest) Read(f vfs.FS, operator string, readers ...FileReader) (state
 		clear(r.inFiles)
 	}
 	return restored, lists, err
+}
+
+// operatorNames names the operators, for people.
+func (m *Manifest) operatorNames() string {
+	var names []string
+	for i := range m.Operators {
+		names = append(names, m.Operators[i].label())
+	}
+	if len(names) == 0 {
+		return "none at all"
+	}
+	return strings.Join(names, ", ")
 }
 
 // Match compares the snapshot with the operators of a program, by ids. Operators of the program that the snapshot does not

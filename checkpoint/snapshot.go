@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strconv"
+	"strings"
 	"unsafe"
 
 	"github.com/flott-dev/flott/serde"
@@ -136,7 +138,23 @@ func (s *Snapshot) Items[T any](operator, list string, opts ...serde.Option) ([]
 			return items, err
 		}
 	}
-	return nil, fmt.Errorf("operator %q has no list %q", operator, list)
+	names := make([]string, len(lists))
+	for i := range lists {
+		names[i] = lists[i].Name
+	}
+	return nil, fmt.Errorf("read list %q of operator %q from %s: %w", list, operator, s.Folder, noSuch("list", names))
+}
+
+// noSuch is the error of a state or list that an operator does not have, with those that it has.
+func noSuch(what string, names []string) error {
+	if len(names) == 0 {
+		return fmt.Errorf("there is no such %s, nor any other", what)
+	}
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = strconv.Quote(name)
+	}
+	return fmt.Errorf("there is no such %s, but %s", what, strings.Join(quoted, ", "))
 }
 
 // decode calls f for each item, with what reads it.
@@ -226,7 +244,7 @@ func (s *Snapshot) decode(operator, state string, t *types, key, mapKey, value u
 	}
 	table, ok := restored.Table(state)
 	if !ok {
-		return errors.New("there is no such state")
+		return noSuch("state", restored.Tables())
 	}
 	reader, err := table.Reader(t.spec(state), t.key)
 	if err != nil {
