@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -15,6 +14,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/flott-dev/flott/internal/config"
 	"github.com/flott-dev/flott/internal/env"
 )
 
@@ -34,7 +34,7 @@ func (a *app) program(command string, l *launch, args []string) (*program, error
 	if len(args) == 0 {
 		return nil, &usageError{command, "PROGRAM is missing"}
 	}
-	keys, err := l.configuration()
+	layers, err := l.layers()
 	if err != nil {
 		return nil, err
 	}
@@ -42,28 +42,37 @@ func (a *app) program(command string, l *launch, args []string) (*program, error
 	if p.folder, err = os.MkdirTemp("", "flott-run-*"); err != nil {
 		return nil, fmt.Errorf("start the program: %w", err)
 	}
-	if err := a.prepare(p, keys, args[0]); err != nil {
+	if err := a.prepare(p, layers, args[0]); err != nil {
 		p.forget()
 		return nil, err
 	}
 	return p, nil
 }
 
-// prepare gives a program its environment and its file.
-func (a *app) prepare(p *program, keys map[string]string, name string) error {
+// prepare gives a program its environment and its file. What the program would refuse of the configuration is refused here,
+// where the places are known in which it was written.
+func (a *app) prepare(p *program, layers []config.Layer, name string) error {
 	environ := a.environ
 	if environ == nil {
 		environ = os.Environ()
 	}
-	all := map[string]string{}
+	var outer config.Layer
 	for _, setting := range environ {
-		if text, ok := strings.CutPrefix(setting, env.LaunchVariable+"="); ok && text != "" {
-			if err := json.Unmarshal([]byte(text), &all); err != nil {
-				return fmt.Errorf("read %s: %w", env.LaunchVariable, err)
+		if text, ok := strings.CutPrefix(setting, env.LaunchVariable+"="); ok {
+			var err error
+			if outer, err = env.ParseLaunch(text); err != nil {
+				return err
 			}
 		}
 	}
-	maps.Copy(all, keys)
+	layers = append([]config.Layer{outer}, layers...)
+	for i := range layers {
+		a.warn(layers[i].Warnings)
+	}
+	if _, err := config.Resolve(layers...); err != nil {
+		return fmt.Errorf("read the configuration: %w", err)
+	}
+	all := config.Flatten(layers...)
 	if !serving(all) {
 		all["rest.bind-port"] = "8081,0"
 	}
@@ -78,6 +87,13 @@ func (a *app) prepare(p *program, keys map[string]string, name string) error {
 	p.env = append(slices.Clone(environ), env.LaunchVariable+"="+string(configuration), env.ReportVariable+"="+p.events.name)
 	p.name, p.path, err = a.executable(p.folder, name)
 	return err
+}
+
+// warn tells of what the program tells, and runs in spite of.
+func (a *app) warn(warnings []string) {
+	for _, w := range warnings {
+		a.complain("warning: %s", w)
+	}
 }
 
 // executable is the file of a program: Go code is built.

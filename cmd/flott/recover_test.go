@@ -4,6 +4,8 @@ import (
 	"flag"
 	"io"
 	"testing"
+
+	"github.com/flott-dev/flott/internal/config"
 )
 
 func TestRecoveryFolderReachesTheProgram(t *testing.T) {
@@ -13,8 +15,8 @@ func TestRecoveryFolderReachesTheProgram(t *testing.T) {
 	if err := f.Parse([]string{"-D", "execution.recovery.dir=old", "-recover", "state", "./program", "-recover"}); err != nil {
 		t.Fatal(err)
 	}
-	keys, err := l.configuration()
-	if err != nil || keys["execution.recovery.dir"] != "state" || f.NArg() != 2 {
+	layers, err := l.layers()
+	if keys := config.Flatten(layers...); err != nil || keys["execution.recovery.dir"] != "state" || f.NArg() != 2 {
 		t.Errorf("%v, %v, %v", keys, f.Args(), err)
 	}
 }

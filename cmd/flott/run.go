@@ -84,19 +84,21 @@ func launchFlags(f *flag.FlagSet) *launch {
 	return l
 }
 
-// configuration is what the program gets: the file's keys, on top of them those of flags.
-func (l *launch) configuration() (map[string]string, error) {
-	keys := map[string]string{}
+// layers are what the program gets: the file's keys, on top of them those of -D, and those of other flags.
+func (l *launch) layers() (layers []config.Layer, err error) {
 	if l.conf != "" {
 		layer, err := readConf(l.conf)
 		if err != nil {
 			return nil, err
 		}
-		for _, e := range layer.Entries {
-			keys[e.Key] = e.Text
-		}
+		layers = append(layers, layer)
 	}
-	maps.Copy(keys, l.keys)
+	return append(layers, config.Texts("-D", l.keys), config.Texts("flags", l.flagKeys())), nil
+}
+
+// flagKeys are the keys that flags of their own set.
+func (l *launch) flagKeys() map[string]string {
+	keys := map[string]string{}
 	if l.parallelism > 0 {
 		keys["parallelism.default"] = strconv.Itoa(l.parallelism)
 	}
@@ -112,7 +114,7 @@ func (l *launch) configuration() (map[string]string, error) {
 	if l.claim != "" {
 		keys["execution.state-recovery.claim-mode"] = strings.ToUpper(l.claim)
 	}
-	return keys, nil
+	return keys
 }
 
 // readConf reads a configuration file, or the one in a folder.
@@ -150,6 +152,7 @@ type event struct {
 	Status       string
 	Runtime      int64
 	Accumulators map[string]string
+	Warnings     []string
 }
 
 // events reads a report as it grows.
@@ -203,6 +206,7 @@ func (a *app) runAttached(p *program) error {
 		for _, e := range all {
 			if e.Event == "submitted" {
 				jobs++
+				a.warn(e.Warnings)
 			}
 			_, _ = io.WriteString(out, eventText(e))
 		}
@@ -272,12 +276,14 @@ func (a *app) runDetached(p *program, log string) error {
 			return err
 		}
 		if len(all) > 0 {
+			a.warn(all[0].Warnings)
 			fmt.Fprintf(a.out, "%sWhat it prints goes to %s\n", eventText(all[0]), f.Name())
 			return nil
 		}
 		select {
 		case err := <-ended:
 			if all, err2 := p.events.next(); err2 == nil && len(all) > 0 {
+				a.warn(all[0].Warnings)
 				fmt.Fprintf(a.out, "%sWhat it printed is in %s\n", eventText(all[0]), f.Name())
 				return nil
 			}

@@ -28,7 +28,7 @@ type Configuration struct {
 // any configuration.
 func (e *Env) Setup(options func(*Settings)) {
 	options(&e.Settings)
-	launcher, err := launched(os.Getenv(LaunchVariable))
+	launcher, err := ParseLaunch(os.Getenv(LaunchVariable))
 	from := e.Settings.Configuration
 	if err == nil && len(launcher.Entries) == 0 && len(from.Files) == 0 && len(from.Keys) == 0 {
 		return
@@ -83,8 +83,8 @@ func readConfiguration(name string) (config.Layer, error) {
 	return config.Parse(name, b)
 }
 
-// launched is what the launcher sets.
-func launched(text string) (config.Layer, error) {
+// ParseLaunch reads what LaunchVariable holds; "" is nothing.
+func ParseLaunch(text string) (config.Layer, error) {
 	if text == "" {
 		return config.Layer{}, nil
 	}

@@ -190,6 +190,7 @@ func (e *Env) Start(ctx context.Context, name string) (*Execution, error) {
 		e.check(ctx, jg, name, err)
 		return nil, ErrChecked
 	}
+	warnings := e.Warnings()
 	e.graph, e.mistakes = &graph.Graph{}, nil
 	if err != nil {
 		return nil, fmt.Errorf("build job %q: %w", name, err)
@@ -200,7 +201,7 @@ func (e *Env) Start(ctx context.Context, name string) (*Execution, error) {
 	if err := explain(jg); err != nil {
 		return nil, err
 	}
-	x, err := e.submit(ctx, jg, name)
+	x, err := e.submit(ctx, jg, name, warnings)
 	if err != nil {
 		return nil, fmt.Errorf("start job %q: %w", name, err)
 	}
@@ -208,8 +209,8 @@ func (e *Env) Start(ctx context.Context, name string) (*Execution, error) {
 	return x, nil
 }
 
-// submit hands a job to the managers, once all is there that it needs.
-func (e *Env) submit(ctx context.Context, jg *plan.JobGraph, name string) (x *Execution, err error) {
+// submit hands a job to the managers, once all is there that it needs. Who started the program gets the warnings.
+func (e *Env) submit(ctx context.Context, jg *plan.JobGraph, name string, warnings []string) (x *Execution, err error) {
 	backend, err := e.backend()
 	if err != nil {
 		return nil, err
@@ -249,7 +250,7 @@ func (e *Env) submit(ctx context.Context, jg *plan.JobGraph, name string) (x *Ex
 		Job: jobmanager.Submit(ctx, id, job, opt, e.restart(), keeping.opt), Name: name, Graph: job.Graph, refusal: keeping.refusal,
 		places: keeping.places, savepoints: e.Settings.Checkpoints.SavepointDir,
 	}
-	e.serve(x, c, &keeping, hold)
+	e.serve(x, c, &keeping, hold, warnings)
 	return x, nil
 }
 

@@ -91,6 +91,7 @@ type Report struct {
 	Status       string            `json:"status,omitempty"`
 	Runtime      int64             `json:"runtime,omitempty"` // ms
 	Accumulators map[string]string `json:"accumulators,omitempty"`
+	Warnings     []string          `json:"warnings,omitempty"` // of a job that was submitted: see Env.Warnings
 }
 
 func (r *Report) write() {
@@ -157,9 +158,9 @@ func buildVersion() (version, commit string) {
 }
 
 // serve lists the job at the endpoint, if there is one, and reports it.
-func (e *Env) serve(x *Execution, c clock.Clock, k *keeping, hold *rest.Hold) {
+func (e *Env) serve(x *Execution, c clock.Clock, k *keeping, hold *rest.Hold, warnings []string) {
 	x.over = x.Done()
-	report := Report{Event: "submitted", ID: x.ID, Name: x.Name}
+	report := Report{Event: "submitted", ID: x.ID, Name: x.Name, Warnings: warnings}
 	if hold != nil {
 		x.address = e.server.Address()
 		report.Address = x.address
