@@ -32,6 +32,17 @@ func TestWritersDoNotStepBackBeforeItIsTime(t *testing.T) {
 	}
 }
 
+// looking is a clock that counts who looks at it.
+type looking struct {
+	*clock.Manual
+	n int
+}
+
+func (l *looking) Nanos() int64 {
+	l.n++
+	return l.Manual.Nanos()
+}
+
 func TestRowsBetweenWhichAWriterStepsBackAreTheSame(t *testing.T) {
 	bad := errors.New("bad")
 	all := func(yield func(*statebackend.Row, error) bool) {
@@ -42,7 +53,8 @@ func TestRowsBetweenWhichAWriterStepsBackAreTheSame(t *testing.T) {
 		}
 		yield(nil, bad)
 	}
-	c := &courtesy{clock: clock.NewManual(0)}
+	looks := &looking{Manual: clock.NewManual(0)}
+	c := &courtesy{clock: looks}
 	n, err := 0, error(nil)
 	for r, e := range c.rows(all) {
 		if e != nil {
@@ -53,8 +65,8 @@ func TestRowsBetweenWhichAWriterStepsBackAreTheSame(t *testing.T) {
 			n++
 		}
 	}
-	if n != 3*turnRows || err != bad {
-		t.Errorf("%d rows and error %v", n, err)
+	if n != 3*turnRows || err != bad || looks.n != 3+1 { // and one when it has stepped back
+		t.Errorf("%d rows and error %v, %d looks at the clock", n, err, looks.n)
 	}
 	for range c.rows(all) {
 		break
