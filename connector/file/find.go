@@ -71,6 +71,18 @@ func (f *finder) file(p string, info fs.FileInfo) {
 	}
 }
 
+// goesInto tells whether a folder that was come upon, and not named, is wanted. One that is gone again is not.
+func (f *finder) goesInto(name string, info func() (fs.FileInfo, error)) (bool, error) {
+	if f.folders == nil {
+		return true, nil
+	}
+	i, err := info()
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && f.folders(name, i), err
+}
+
 // folder adds the files in a folder.
 func (f *finder) folder(p string) error {
 	entries, err := f.fs.ReadDir(p)
@@ -83,10 +95,7 @@ func (f *finder) folder(p string) error {
 		}
 		name := path.Join(p, e.Name())
 		if e.IsDir() {
-			if !f.recursive {
-				continue
-			}
-			if err := f.folder(name); err != nil {
+			if err := f.inner(name, e); err != nil {
 				return err
 			}
 			continue
@@ -96,6 +105,17 @@ func (f *finder) folder(p string) error {
 		}
 	}
 	return nil
+}
+
+// inner adds the files of a folder in a folder, if they are wanted.
+func (f *finder) inner(name string, e fs.DirEntry) error {
+	if !f.recursive {
+		return nil
+	}
+	if into, err := f.goesInto(name, e.Info); !into {
+		return err
+	}
+	return f.folder(name)
 }
 
 // entry adds what was listed under name, if it is a file, or a folder and those are wanted. What is gone again is left
@@ -110,6 +130,9 @@ func (f *finder) entry(name string, folders bool) error {
 	case info.Mode().IsRegular():
 		f.file(name, info)
 	case info.IsDir() && folders:
+		if into, err := f.goesInto(name, func() (fs.FileInfo, error) { return info, nil }); !into {
+			return err
+		}
 		return f.folder(name)
 	}
 	return nil
@@ -153,13 +176,25 @@ func (f *finder) match(dir string, entries []fs.DirEntry, pattern []string) (err
 		case len(rest) == 0:
 			err = f.entry(name, true)
 		case e.IsDir() || e.Type()&fs.ModeSymlink != 0:
-			err = f.glob(name, rest)
+			err = f.through(name, e, rest)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// through matches the rest of a pattern in a folder that its first part has matched, if what is in there is wanted.
+func (f *finder) through(name string, e fs.DirEntry, rest []string) error {
+	info := e.Info
+	if !e.IsDir() {
+		info = func() (fs.FileInfo, error) { return f.fs.Stat(name) } // of what the link leads to
+	}
+	if into, err := f.goesInto(name, info); !into {
+		return err
+	}
+	return f.glob(name, rest)
 }
 
 // below matches the rest of a pattern behind ** in dir and in every folder below it.
@@ -178,7 +213,7 @@ func (f *finder) below(dir string, entries []fs.DirEntry, rest []string) error {
 	}
 	for _, e := range entries {
 		if e.IsDir() && !f.skips(e.Name(), "") {
-			if err := f.glob(path.Join(dir, e.Name()), append([]string{"**"}, rest...)); err != nil {
+			if err := f.through(path.Join(dir, e.Name()), e, append([]string{"**"}, rest...)); err != nil {
 				return err
 			}
 		}
