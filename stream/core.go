@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/flott-dev/flott/connector"
 	"github.com/flott-dev/flott/internal/env"
 	"github.com/flott-dev/flott/internal/frame"
 	"github.com/flott-dev/flott/internal/graph"
@@ -134,14 +135,22 @@ func (c *core) refuseCommitting(sink any) {
 	}
 }
 
+// placed is a connector whose paths and URLs were found, by what the environment has linked.
+func placed[S any](e *Env, x S) S {
+	if p, ok := any(x).(connector.Placed[S]); ok {
+		return p.PlacedBy(e.e.Place)
+	}
+	return x
+}
+
 // inspect asks a connector what is wrong with it now, and lets it look at its target before the job runs.
-func (c *core) inspect(connector any) {
-	if x, ok := connector.(interface{ Check() error }); ok {
+func (c *core) inspect(of any) {
+	if x, ok := of.(interface{ Check() error }); ok {
 		if err := x.Check(); err != nil {
 			c.env.report(fmt.Errorf("operator %q: %w", c.node.Name, err))
 		}
 	}
-	if x, ok := connector.(interface{ Prepare(parallelism int) error }); ok {
+	if x, ok := of.(interface{ Prepare(parallelism int) error }); ok {
 		c.node.Prepare = x.Prepare
 	}
 }

@@ -39,7 +39,7 @@ type JSONLinesOption interface {
 // reading is what ReadOptions set.
 type reading struct {
 	recursive, hidden, skipBad bool
-	filter                     func(path string, info fs.FileInfo) bool
+	filter, folders            func(path string, info fs.FileInfo) bool
 	watch                      *time.Duration
 	charset                    file.Charset
 	splitSize                  int64
@@ -55,6 +55,12 @@ func Hidden() ReadOption { return func(r *reading) { r.hidden = true } }
 // kept is asked about again at every look, so it may be read later. See file.Source.Filter.
 func OnlyFiles(keep func(path string, info fs.FileInfo) bool) ReadOption {
 	return func(r *reading) { r.filter = keep }
+}
+
+// OnlyFolders reads only what is in folders for which keep returns true, of those that Recursive goes into or a pattern leads
+// through. See file.Source.FilterFolders.
+func OnlyFolders(keep func(path string, info fs.FileInfo) bool) ReadOption {
+	return func(r *reading) { r.folders = keep }
 }
 
 // Watch makes the stream unbounded: files are looked for again and again, with a pause of interval (at least 1 ms), and
@@ -129,6 +135,9 @@ func (e *Env) readFile[T any](name string, src *file.Source[T], opts []ReadOptio
 	}
 	if r.filter != nil {
 		src = src.Filter(r.filter)
+	}
+	if r.folders != nil {
+		src = src.FilterFolders(r.folders)
 	}
 	if r.watch != nil {
 		src = src.Watch(*r.watch)

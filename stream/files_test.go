@@ -66,6 +66,8 @@ func TestReadTextFileReadsLines(t *testing.T) {
 		"recursive":  {dir, []stream.ReadOption{stream.Recursive()}, "[four one three two]"},
 		"hidden":     {dir, []stream.ReadOption{stream.Hidden()}, "[five one three two]"},
 		"a filter":   {dir, []stream.ReadOption{stream.OnlyFiles(func(p string, _ fs.FileInfo) bool { return strings.HasSuffix(p, "b.txt") })}, "[three]"},
+		"a URL":      {"file://" + dir + "/sub/*.txt", nil, "[four]"},
+		"no folder":  {dir, []stream.ReadOption{stream.Recursive(), stream.OnlyFolders(func(string, fs.FileInfo) bool { return false })}, "[one three two]"},
 		"of a size":  {dir, []stream.ReadOption{stream.OnlyFiles(func(_ string, i fs.FileInfo) bool { return i.Size() > 5 })}, "[one two]"},
 		"in Latin-1": {filepath.Join(dir, "b.txt"), []stream.ReadOption{stream.InCharset(file.Latin1)}, "[three]"},
 	} {

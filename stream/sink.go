@@ -37,10 +37,10 @@ func (s *Stream[T]) AddSink[E connector.ElementContext](f func(ctx context.Conte
 
 // SinkTo writes the stream with a connector's sink. One that commits in two phases goes to CommitTo: here it is a mistake.
 func (s *Stream[T]) SinkTo[W connector.Sink[T]](w W) *Sink {
-	typ := s.c.typ
-	out := s.c.sink("Writer", func() operator.Operator { return sink.Writer[T](typ, w) })
-	out.c.inspect(w)
-	out.c.refuseCommitting(w)
+	typ, to := s.c.typ, placed[connector.Sink[T]](s.c.env, w)
+	out := s.c.sink("Writer", func() operator.Operator { return sink.Writer[T](typ, to) })
+	out.c.inspect(to)
+	out.c.refuseCommitting(to)
 	return out
 }
 
@@ -53,6 +53,7 @@ func (s *Stream[T]) CommitTo[C any](w connector.CommittingSink[T, C]) *Sink {
 	if err != nil {
 		s.c.env.report(fmt.Errorf("commit in two phases: %w", err))
 	}
+	w = placed(s.c.env, w)
 	out := s.c.sink("Committing Writer", func() operator.Operator { return sink.Committing(typ, committable, w) })
 	out.c.inspect(w)
 	return out

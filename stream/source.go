@@ -75,6 +75,7 @@ func (e *Env) FromSource[T, S any](src connector.Source[T, S], name string) *Str
 	if err != nil {
 		e.report(err)
 	}
+	src = placed(e, src)
 	var c *core
 	c = e.sourceNode(name, t, true, func() operator.Operator {
 		return source.ReaderWithSides(t, split, src, c.node.Side, reportBad)

@@ -78,7 +78,7 @@ func (d *deriver) schema(t reflect.Type, name string) (any, error) {
 	case reflect.Pointer:
 		s, err := d.schema(t.Elem(), name)
 		if _, union := s.([]any); union {
-			return nil, errors.New("Avro has no pointers to pointers")
+			return nil, errors.New("there are no pointers to pointers in Avro")
 		}
 		return []any{"null", s}, err
 	case reflect.Struct:

@@ -54,6 +54,21 @@ func NewSink[T any](path string, e Encoding[T]) *Sink[T] {
 // On makes the sink write to another file system; for the engine and for tests.
 func (s Sink[T]) On(fs vfs.FS) *Sink[T] { s.fs = fs; return &s }
 
+// PlacedBy implements connector.Placed: streams call it with what the environment has linked.
+func (s Sink[T]) PlacedBy(find connector.Places) connector.Sink[T] {
+	at, err := find(s.path)
+	switch {
+	case s.path == "":
+	case err != nil:
+		s.lost = err
+	case at.Remote:
+		s.lost = fmt.Errorf("write %s: files that are written to as long as the job runs can only lie on a disk: write with WriteToFiles, or CommitTo and a filesink.Sink", s.path)
+	default:
+		s.path = at.Path
+	}
+	return &s
+}
+
 // Overwrite replaces what is there: a file, or the numbered files of a folder. The default is to fail with ErrExists,
 // before anything is written. A folder that holds anything else is never removed to make place for a file, nor is anything
 // that the job itself has written before the snapshot that it goes on from.
@@ -61,8 +76,13 @@ func (s Sink[T]) Overwrite() *Sink[T] { s.overwrite = true; return &s }
 
 // Check reports mistakes of the description. It looks at no file.
 func (s *Sink[T]) Check() error {
-	if s.path == "" {
+	switch {
+	case s.path == "":
 		return errors.New("file sink: empty path")
+	case s.lost != nil:
+		return fmt.Errorf("file sink: %w", s.lost)
+	case connector.IsURL(s.path):
+		return fmt.Errorf("file sink: %s is a URL, which the environment opens: write with SinkTo, or give a path", s.path)
 	}
 	if s.encoding.Err != nil {
 		return fmt.Errorf("file sink: %w", s.encoding.Err)
@@ -99,6 +119,7 @@ func (s *Sink[T]) Writer(ctx connector.WriterContext) (connector.Writer[T], erro
 type target struct {
 	fs        vfs.FS
 	path      string
+	lost      error // why a URL leads nowhere
 	overwrite bool
 }
 

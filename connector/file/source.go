@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/flott-dev/flott/connector"
@@ -28,6 +30,8 @@ type settings struct {
 	recursive bool
 	hidden    bool
 	filter    func(path string, info fs.FileInfo) bool
+	folders   func(path string, info fs.FileInfo) bool
+	lost      error // why a URL leads nowhere
 	watch     time.Duration
 	horizon   time.Duration
 	charset   Charset
@@ -42,6 +46,9 @@ type settings struct {
 // skipped. Files that are named twice are read once. A path without any file is an error when the job starts. Files are
 // handed to the readers in the order of their paths.
 //
+// A path may be a URL: "file:///logs", or one that the environment links what opens it (stream.WithStorage), such as
+// "s3://bucket/logs/*.csv" or hdfs://. There a ? begins options and is no pattern. All paths of a source lie in one storage.
+//
 // Files whose names end with .gz, .gzip, .deflate, .bz2, .zst or .xz are decompressed and read as one split.
 func New[T any](format Format[T], paths ...string) *Source[T] {
 	s := &Source[T]{format: format}
@@ -50,6 +57,41 @@ func New[T any](format Format[T], paths ...string) *Source[T] {
 		s.paths = append(s.paths, filepath.ToSlash(p))
 	}
 	return s
+}
+
+// PlacedBy implements connector.Placed: streams call it with what the environment has linked.
+func (s Source[T]) PlacedBy(find connector.Places) connector.Source[T, Split] {
+	s.place(find)
+	return &s
+}
+
+// place finds what the user's paths and URLs mean.
+func (s *settings) place(find connector.Places) {
+	paths, remote := slices.Clone(s.paths), 0
+	for i, p := range s.paths {
+		if p == "" || p == "-" {
+			continue
+		}
+		at, err := find(p)
+		if err != nil {
+			s.lost = err
+			return
+		}
+		paths[i] = at.Path
+		if !at.Remote {
+			continue
+		}
+		if remote++; remote > 1 && at.FS != s.fs {
+			s.lost = fmt.Errorf("%s is in another storage than %s: use two sources, and Union", p, s.paths[0])
+			return
+		}
+		s.fs = at.FS
+	}
+	if remote > 0 && remote < len(paths) {
+		s.lost = fmt.Errorf("of %s some are in a storage and some are not: use two sources, and Union", strings.Join(s.paths, ", "))
+		return
+	}
+	s.paths = paths
 }
 
 // Lines reads the lines of text files; see New for paths and Text for what a line is.
@@ -73,6 +115,13 @@ func (s Source[T]) Hidden() *Source[T] { s.hidden = true; return &s }
 // source asks again about a file that was not kept.
 func (s Source[T]) Filter(keep func(path string, info fs.FileInfo) bool) *Source[T] {
 	s.filter = keep
+	return &s
+}
+
+// FilterFolders reads only what is in folders for which keep returns true, and in the folders in them: those that Recursive
+// goes into and those that a pattern leads through, but not those that are named as such. It is called as that of Filter is.
+func (s Source[T]) FilterFolders(keep func(path string, info fs.FileInfo) bool) *Source[T] {
+	s.folders = keep
 	return &s
 }
 
@@ -123,6 +172,8 @@ func (s *settings) check() error {
 	switch {
 	case len(s.paths) == 0:
 		return errors.New("file source: no path")
+	case s.lost != nil:
+		return fmt.Errorf("file source: %w", s.lost)
 	case s.splitSize < 1:
 		return fmt.Errorf("file source: split size %d is less than 1", s.splitSize)
 	case s.watch < 0:
@@ -134,6 +185,9 @@ func (s *settings) check() error {
 		return fmt.Errorf("file source: %w", err)
 	}
 	for _, p := range s.paths {
+		if connector.IsURL(p) {
+			return fmt.Errorf("file source: %s is a URL, which the environment opens: read it with FromSource, ReadFile and the like, or give a path", p)
+		}
 		if err := checkPattern(p); err != nil {
 			return fmt.Errorf("file source: %w", err)
 		}

@@ -290,6 +290,42 @@ func TestPathsAreFilesFoldersAndPatterns(t *testing.T) {
 	}
 }
 
+func TestFoldersThatAreNotWantedAreNotListed(t *testing.T) {
+	m := disk(t, map[string]string{})
+	for _, name := range []string{"d/a", "d/x/b", "d/x/y/c", "d/z/d", "d/z/x/e"} {
+		put(t, m, name, name)
+	}
+	for _, c := range []struct {
+		src  *file.Source[string]
+		want string
+	}{
+		{file.Lines("d").Recursive(), "d/a d/z/d"},
+		{file.Lines("d/x").Recursive(), "d/x/b d/x/y/c"}, // it is named as such
+		{file.Lines("d/*/*"), "d/z/d"},
+		{file.Lines("d/**"), "d/a d/z/d"},
+		{file.Lines("d/**/*"), "d/a d/z/d"},
+		{file.Lines("d/*/x/*"), "d/z/x/e"}, // here as well
+		{file.Lines("d/x*/*"), "none"},
+	} {
+		disk := vfs.NewFaulty(m)
+		got, err := filetest.Collect(c.src.On(disk).FilterFolders(func(p string, info fs.FileInfo) bool {
+			if !info.IsDir() || !strings.HasSuffix(p, info.Name()) {
+				t.Errorf("asked about %s, %v", p, info)
+			}
+			return info.Name() != "x"
+		}), 1, 16)
+		if c.want == "none" {
+			if !errors.Is(err, file.ErrNoMatch) {
+				t.Errorf("got %q, %v", got, err)
+			}
+			continue
+		}
+		if err != nil || strings.Join(got, " ") != c.want {
+			t.Errorf("got %q, %v, want %q", got, err, c.want)
+		}
+	}
+}
+
 func TestMistakesAreToldBeforeAnythingIsRead(t *testing.T) {
 	m := disk(t, map[string]string{"d/a": "a"})
 	denied := vfs.NewFaulty(m)

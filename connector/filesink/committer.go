@@ -19,6 +19,20 @@ type committer struct {
 	count func(name string, n int64)
 }
 
+// copying is implemented by file systems whose Rename copies and then removes, so that a crash in between leaves both names.
+type copying interface {
+	// Copied tells whether the file to is what a Rename of the file from, which exists, has left.
+	Copied(from, to string) (bool, error)
+}
+
+// copied tells whether a visible file is what a commit of the hidden one has left that was broken off.
+func copied(f vfs.FS, temp, name string) (bool, error) {
+	if c, ok := f.(copying); ok {
+		return c.Copied(temp, name)
+	}
+	return false, nil
+}
+
 // Commit implements connector.Committer.
 func (c *committer) Commit(ctx context.Context, all []Committable) error {
 	var folders []string
@@ -61,13 +75,30 @@ func (c *committer) commit(folder string, f *Committable) error {
 		return err
 	case hidden < 0:
 		return c.committed(f, visible)
-	case visible >= 0:
-		return fmt.Errorf("%s is complete, but another file has its name: does another job write here with the same prefix?", temp)
 	case hidden != f.Size:
 		return fmt.Errorf("%s has %d bytes, but %d were written to it", temp, hidden, f.Size)
+	case visible >= 0:
+		return c.finish(temp, name)
 	}
 	if err := c.fs.Rename(temp, name); err != nil {
 		return again(err)
+	}
+	c.count("partFilesCommitted", 1)
+	return nil
+}
+
+// finish finishes a commit that was broken off between copying and removing: it decides about a hidden file whose visible name
+// exists.
+func (c *committer) finish(temp, name string) error {
+	ours, err := copied(c.fs, temp, name)
+	if err != nil {
+		return again(err)
+	}
+	if !ours {
+		return fmt.Errorf("%s is complete, but another file has its name: does another job write here with the same prefix?", temp)
+	}
+	if err := c.fs.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove %s: %w", temp, again(err))
 	}
 	c.count("partFilesCommitted", 1)
 	return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"strings"
 )
 
 // folder is that of a bucket.
@@ -80,9 +81,15 @@ func (p *parts) sweep(bucket string) error {
 	return nil
 }
 
-// leftover tells whether a file is hidden, the writer's and younger than the snapshot.
+// leftover tells whether a file is hidden, the writer's and younger than the snapshot. Where the job was restarted without one,
+// as it has failed before its first checkpoint, that are those of the attempts before.
 func (p *parts) leftover(bucket, name string, is parsed) bool {
-	return p.from != nil && !p.keep && is.id != "" && is.ending == p.ending() &&
-		p.from.owns(is.subtask, p.ctx.Subtask(), p.ctx.Parallelism()) &&
+	if p.keep || is.id == "" || is.ending != p.ending() {
+		return false
+	}
+	if p.from == nil {
+		return p.ctx.Attempt() > 0 && p.run != "" && strings.HasPrefix(is.id, p.run) && is.subtask%p.ctx.Parallelism() == p.ctx.Subtask()
+	}
+	return p.from.owns(is.subtask, p.ctx.Subtask(), p.ctx.Parallelism()) &&
 		!p.from.covers(bucket, name, is, p.partName(is.subtask, is.count))
 }

@@ -134,13 +134,20 @@ func (p *part) finish() (compressor, error) {
 
 // drop closes the file without finishing it, and removes it if no snapshot knows it.
 func (p *part) drop(f vfs.FS) error {
+	w := p.w
+	p.w = nil
+	if a, ok := w.(aborting); ok && !p.covered {
+		return a.Abort() // it doesn't exist yet
+	}
 	var err error
-	if p.w != nil {
-		err = p.w.Close()
-		p.w = nil
+	if w != nil {
+		err = w.Close()
 	}
 	if !p.covered {
 		err = errors.Join(err, f.Remove(p.path))
 	}
 	return err
 }
+
+// aborting is implemented by writers of files that exist when they are closed: Abort ends them without.
+type aborting interface{ Abort() error }

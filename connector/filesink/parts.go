@@ -44,7 +44,7 @@ type parts struct {
 
 func (s *settings) newParts(ctx connector.WriterContext) *parts {
 	return &parts{
-		settings: *s, ctx: ctx, id: s.ids(),
+		settings: *s, ctx: ctx, id: s.id(),
 		open: map[string]*part{}, buckets: map[string]bool{}, unsynced: map[string]bool{},
 		joining: map[string]*group{},
 	}

@@ -68,7 +68,7 @@ func (p *parts) copy(o *openPart, old vfs.File) error {
 		return err
 	}
 	p.closed = append(p.closed, f)
-	n, err := io.CopyBuffer(copying{f}, io.LimitReader(old, o.size), make([]byte, block))
+	n, err := io.CopyBuffer(raw{f}, io.LimitReader(old, o.size), make([]byte, block))
 	if err != nil {
 		return err
 	}
@@ -83,11 +83,11 @@ func (p *parts) copy(o *openPart, old vfs.File) error {
 	return err
 }
 
-// copying puts bytes into a file as they are.
-type copying struct{ f *part }
+// raw puts bytes into a file as they are.
+type raw struct{ f *part }
 
 // Write implements io.Writer.
-func (c copying) Write(b []byte) (int, error) { return len(b), c.f.put(b) }
+func (r raw) Write(b []byte) (int, error) { return len(b), r.f.put(b) }
 
 // alreadyVisible accepts that a file was finished after the snapshot: by a job that went on and came to its end, or to a
 // later checkpoint. It has its own name then, or is part of a merged file.
@@ -116,10 +116,8 @@ func (p *parts) takeOverGroup(g *group) error {
 	}
 	hidden, own := make([]int64, len(g.pieces)), make([]int64, len(g.pieces))
 	for i := range g.pieces {
-		var err, err2 error
-		hidden[i], err = sizeOf(p.fs, path.Join(p.folder(g.bucket), g.pieces[i].temp))
-		own[i], err2 = sizeOf(p.fs, path.Join(p.folder(g.bucket), g.pieces[i].name()))
-		if err = errors.Join(err, err2); err != nil {
+		var err error
+		if hidden[i], own[i], err = p.found(g.bucket, &g.pieces[i]); err != nil {
 			return err
 		}
 	}
@@ -144,4 +142,22 @@ func (p *parts) takeOverGroup(g *group) error {
 	g.pieces, g.restored = left, true
 	p.groups = append(p.groups, g)
 	return nil
+}
+
+// found is what there is of a file that was held back: the sizes of the hidden and the visible one; -1: there is none. Where
+// making it visible was broken off halfway, it is visible.
+func (p *parts) found(bucket string, c *piece) (hidden, own int64, err error) {
+	temp, name := path.Join(p.folder(bucket), c.temp), path.Join(p.folder(bucket), c.name())
+	if hidden, err = sizeOf(p.fs, temp); err != nil {
+		return 0, 0, err
+	}
+	if own, err = sizeOf(p.fs, name); err != nil || hidden < 0 || own < 0 {
+		return hidden, own, err
+	}
+	half, err := copied(p.fs, temp, name)
+	if half {
+		p.removals = append(p.removals, Committable{Bucket: bucket, Temp: c.temp, fresh: true})
+		hidden = -1
+	}
+	return hidden, own, err
 }

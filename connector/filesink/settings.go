@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/flott-dev/flott/connector"
 	"github.com/flott-dev/flott/internal/vfs"
 )
 
@@ -30,9 +31,13 @@ const (
 
 // settings are what a sink is told, but for what depends on the type of its elements.
 type settings struct {
-	fs  vfs.FS
-	dir string
-	ids func() string
+	fs     vfs.FS
+	dir    string        // in fs
+	where  string        // the path or URL that the user gave
+	remote bool          // fs is no disk: files exist when they are closed, and not before
+	lost   error         // why the URL leads nowhere
+	ids    func() string // nil: random ones
+	run    string        // begins the ids of the job's writers in this process; "": they have nothing in common
 
 	prefix, suffix string
 	begin          string // of each file
@@ -57,12 +62,38 @@ type settings struct {
 // assign chooses how buckets are found; the last choice counts.
 func (s *settings) assign(a assignment) { s.bucketing, s.noFunction = a, false }
 
-// sealed tells whether files can't be written further after a failure: compressors and formats can't go on in the middle.
-// They are closed at every checkpoint.
-func (s *settings) sealed() bool { return s.whole || s.compression != Uncompressed }
+// sealed tells whether files can't be written further after a failure: compressors and formats can't go on in the middle, and
+// in an object store there is nothing before a file is closed. They are closed at every checkpoint.
+func (s *settings) sealed() bool { return s.whole || s.remote || s.compression != Uncompressed }
 
 func (s *settings) mistake(format string, args ...any) error {
-	return fmt.Errorf("file sink %q: %w", s.dir, fmt.Errorf(format, args...))
+	return fmt.Errorf("file sink %q: %w", s.where, fmt.Errorf(format, args...))
+}
+
+// id is that of a writer: no other one's hidden files have it in their names.
+func (s *settings) id() string {
+	switch {
+	case s.ids != nil:
+		return s.run + s.ids()
+	case s.run != "":
+		return s.run + randomID()
+	}
+	return randomID() + randomID()
+}
+
+// place finds what the user's path or URL means.
+func (s *settings) place(find connector.Places) {
+	p, err := find(s.where)
+	if err != nil {
+		s.lost = err
+		return
+	}
+	switch {
+	case p.Remote:
+		s.fs, s.dir, s.remote = p.FS, p.Path, true
+	case p.Path != s.where:
+		s.dir = p.Path
+	}
 }
 
 // check reports mistakes; it returns the pattern of the buckets.
@@ -71,8 +102,12 @@ func (s *settings) check() (*layout, error) {
 		return nil, err
 	}
 	switch {
-	case s.dir == "":
+	case s.where == "":
 		return nil, errors.New("file sink: empty path of the folder")
+	case s.lost != nil:
+		return nil, fmt.Errorf("file sink: %w", s.lost)
+	case s.dir == "":
+		return nil, s.mistake("a URL is opened by the environment: write to the sink with CommitTo, or give the path of a folder")
 	case s.prefix == "" || strings.ContainsAny(s.prefix, unfit):
 		return nil, s.mistake("prefix %q: the names of part files need one, without slashes", s.prefix)
 	case hidden(s.prefix):

@@ -28,6 +28,10 @@ import (
 // are copied into a new hidden file, which is written further; the old one is removed once a later checkpoint is complete.
 // What no snapshot covers stays hidden or is removed, in the buckets that the job writes to.
 //
+// The folder may be the URL of an object store or of HDFS that the environment links (stream.WithStorage). A file is uploaded
+// while it is written, and exists, hidden, when it is closed: so all files are closed at each checkpoint, as with
+// RollOnCheckpoint, and CompactAfter and CompactSize are what makes them large. Becoming visible is a copy within the store.
+//
 // A job that is restored from another snapshot than its last one removes and overtakes hidden files that later snapshots
 // cover: those can't be restored any more. What is visible is never changed, so it holds twice what such a job writes again.
 type Sink[T any] struct {
@@ -52,21 +56,22 @@ func New[T any](dir string, e file.Encoding[T]) *Sink[T] {
 }
 
 // describe is a description without an encoding.
-func describe[T any](dir string) *Sink[T] {
-	if dir != "" {
-		dir = filepath.ToSlash(filepath.Clean(dir))
+func describe[T any](where string) *Sink[T] {
+	dir := "" // not known yet
+	if where != "" && !connector.IsURL(where) {
+		dir = filepath.ToSlash(filepath.Clean(where))
 	}
 	return &Sink[T]{settings: settings{
-		fs: vfs.OS{}, dir: dir, ids: randomID, prefix: "part",
+		fs: vfs.OS{}, dir: dir, where: where, prefix: "part",
 		pattern: DefaultPattern, zone: time.Local,
 		maxSize: DefaultMaxPartSize, rollover: time.Minute, inactivity: time.Minute, every: time.Minute,
 		compaction: compaction{atCheckpoint: 8 << 20, portion: 1 << 20},
 	}}
 }
 
-// randomID tells the hidden files of different writers apart.
+// randomID is a part of the names of hidden files.
 func randomID() string {
-	var b [8]byte
+	var b [4]byte
 	_, _ = rand.Read(b[:]) // it never fails
 	return hex.EncodeToString(b[:])
 }
@@ -78,6 +83,13 @@ func (s Sink[T]) On(fs vfs.FS, ids func() string) *Sink[T] {
 	if ids != nil {
 		s.ids = ids
 	}
+	return &s
+}
+
+// PlacedBy implements connector.Placed: CommitTo calls it with what the environment has linked.
+func (s Sink[T]) PlacedBy(find connector.Places) connector.CommittingSink[T, Committable] {
+	s.place(find)
+	s.run = randomID()
 	return &s
 }
 
@@ -191,7 +203,8 @@ func (s Sink[T]) PartSuffix(suffix string) *Sink[T] { s.suffix = suffix; return 
 func (s Sink[T]) Compress(c Compression) *Sink[T] { s.compression = c; return &s }
 
 // KeepLeftovers leaves the hidden files that a restored job finds and does not know. The default is to remove those of the
-// sink's own names that its snapshot doesn't cover.
+// sink's own names that its snapshot doesn't cover, and of a job that begins anew after a failure those that its attempts in
+// the same process have left. A process that was killed before its first checkpoint leaves its hidden files for ever.
 func (s Sink[T]) KeepLeftovers() *Sink[T] { s.keep = true; return &s }
 
 // Check reports mistakes of the description. It looks at no file.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"path"
 
 	"github.com/flott-dev/flott/internal/jobmanager"
@@ -36,9 +37,9 @@ func (e *Env) copyLocally(k *keeping) (sweep func(), err error) {
 	sum := sha256.Sum256([]byte(k.opt.Dir))
 	o := localcopy.Options{Disk: c.disk(), Write: l.Backup, Read: l.Read}
 	for _, dir := range l.Dirs {
-		folder, err := slashed(dir)
+		folder, err := onDisk(dir)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("keep local copies of checkpoints: %w", err)
 		}
 		o.Folders = append(o.Folders, path.Join(folder, "job-"+hex.EncodeToString(sum[:8])))
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/flott-dev/flott/checkpoint"
+	"github.com/flott-dev/flott/connector"
 	"github.com/flott-dev/flott/internal/vfs"
 )
 
@@ -84,15 +85,35 @@ func (p *places) name(ctx context.Context, location string) (string, error) {
 		return "", fmt.Errorf("find the folder %s: %w", location, err)
 	}
 	if scheme == "file" {
-		if u.Host != "" && u.Host != "localhost" {
-			return "", fmt.Errorf("find the folder %s: a file is on this machine, not on %s: write file:/%s%s", location, u.Host, u.Host, u.Path)
-		}
-		return slashed(filepath.FromSlash(u.Path + u.Opaque))
+		return ofFile(location, u)
 	}
 	name := nameOf(scheme, u)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return name, p.open(ctx, name)
+}
+
+// ofFile is the path of a file: URL.
+func ofFile(location string, u *url.URL) (string, error) {
+	if u.Host != "" && u.Host != "localhost" {
+		return "", fmt.Errorf("find the folder %s: a file is on this machine, not on %s: write file:/%s%s", location, u.Host, u.Host, u.Path)
+	}
+	return slashed(filepath.FromSlash(u.Path + u.Opaque))
+}
+
+// onDisk is the path of a folder that must lie on a disk of this machine.
+func onDisk(location string) (string, error) {
+	if !connector.IsURL(location) {
+		return slashed(location)
+	}
+	u, err := url.Parse(location)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("find the folder %s: %w", location, err)
+	case strings.EqualFold(u.Scheme, "file"):
+		return ofFile(location, u)
+	}
+	return "", fmt.Errorf("%s is a URL, and a folder on a local disk is needed", location)
 }
 
 // open opens the storage of a folder. The caller holds the lock.
@@ -195,10 +216,7 @@ func (p *places) route(name string) (m vfs.FS, inner, opened string, err error) 
 			return above{}, name, name, nil
 		}
 	}
-	// A file of a snapshot that another job has left.
-	scheme, rest, _ := strings.Cut(name, ":/")
-	host, _, _ := strings.Cut(rest, "/")
-	root := path.Join(scheme+":", host)
+	root := rootOf(name) // a file of a snapshot that another job has left
 	if err := p.open(context.Background(), root); err != nil {
 		return nil, "", "", err
 	}

@@ -17,9 +17,9 @@ import (
 // a program executes has a folder of its own, numbered in their order. A job that has finished or was cancelled has left no
 // checkpoint, so that it begins afresh.
 func (e *Env) recover(k *keeping, name string) error {
-	dir, err := slashed(e.Settings.Checkpoints.Recovery)
+	dir, err := onDisk(e.Settings.Checkpoints.Recovery)
 	if err != nil {
-		return err
+		return fmt.Errorf("recover job %q: its lock: %w; checkpoints that are to lie elsewhere need SetCheckpointStorage, and WithSavepoint to go on from them", name, err)
 	}
 	e.recoveries++
 	dir = path.Join(dir, fmt.Sprintf("job-%d-%s", e.recoveries, url.PathEscape(name)))

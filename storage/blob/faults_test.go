@@ -328,3 +328,94 @@ func TestObjectsThatStandForFolders(t *testing.T) {
 		t.Error("its object is still there")
 	}
 }
+
+func TestRenameThatWasBrokenOffIsKnown(t *testing.T) {
+	d, f := newFake(Options{})
+	for _, name := range []string{"a", "other"} {
+		if err := create(t, f, name, vfs.Exclusive, "text"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := create(t, f, "plain", vfs.Truncate, "text"); err != nil {
+		t.Fatal(err)
+	}
+	d.before = onlyIn("delete", errDenied)
+	for _, name := range []string{"a", "plain"} {
+		if err := f.Rename(name, name+"2"); !errors.Is(err, fs.ErrPermission) {
+			t.Fatalf("rename %s: %v", name, err)
+		}
+	}
+	for _, c := range []struct {
+		from, to string
+		want     bool
+	}{{"a", "a2", true}, {"a", "other", false}, {"plain", "plain2", false}, {"a", "plain", false}} {
+		if got, err := f.Copied(c.from, c.to); got != c.want || err != nil {
+			t.Errorf("%s is a copy of %s: %v, %v", c.to, c.from, got, err)
+		}
+	}
+	for _, c := range [][2]string{{"a", "nothing"}, {"nothing", "a"}} {
+		if _, err := f.Copied(c[0], c[1]); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%v: %v", c, err)
+		}
+	}
+}
+
+func TestFileThatIsTooLargeToCopyIsUploadedAgain(t *testing.T) {
+	d, f := newFake(Options{})
+	f.copyBytes = 10
+	large := errors.New("the copy source is larger than allowed")
+	d.before = onlyIn("copy", large)
+	text := strings.Repeat("0123456789", 100_000)
+	for name, text := range map[string]string{"large": text, "small": "0123456789"} {
+		if err := create(t, f, name, vfs.Exclusive, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Rename("small", "small2"); !errors.Is(err, large) {
+		t.Errorf("a file that is not too large: %v", err)
+	}
+	mark := d.objects["large"].metadata[writerMark]
+	d.since()
+	d.before = func(_ context.Context, call string) error {
+		if call == "delete large" || call == "close large2" {
+			return errDenied
+		}
+		return onlyIn("copy", large)(nil, call)
+	}
+	if err := f.Rename("large", "large2"); !errors.Is(err, fs.ErrPermission) || d.objects["large2"] != nil {
+		t.Errorf("an upload that fails: %v", err)
+	}
+	d.before = onlyIn("copy", large)
+	if err := f.Rename("large", "large2"); err != nil {
+		t.Fatal(err)
+	}
+	o := d.objects["large2"]
+	if o == nil || string(o.data) != text || o.metadata[writerMark] != mark || mark == "" || d.objects["large"] != nil {
+		t.Errorf("after renaming by hand there are %v", d.since())
+	}
+	if err := f.Rename("nothing", "x"); !errors.Is(err, large) {
+		t.Errorf("a file that is not there: %v", err)
+	}
+}
+
+func TestUploadThatIsGivenUpLeavesNoFile(t *testing.T) {
+	d, f := newFake(Options{})
+	w, err := f.Create("a", vfs.Exclusive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(w, strings.Repeat("x", 100_000)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.(*writer).Abort(); err != nil {
+		t.Errorf("abort: %v", err)
+	}
+	if _, err := d.get("a"); err == nil {
+		t.Error("half a file exists")
+	}
+	for name, err := range map[string]error{"abort": w.(*writer).Abort(), "close": w.Close()} {
+		if !errors.Is(err, fs.ErrClosed) {
+			t.Errorf("%s afterwards: %v", name, err)
+		}
+	}
+}

@@ -7,7 +7,9 @@
 package blob
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -59,8 +61,9 @@ type Options struct {
 // new name means the old file or the new one, whole, at every moment, but after a crash in between both names exist.
 // Append and Truncate are errors.ErrUnsupported.
 type FS struct {
-	bucket  *blob.Bucket
-	options Options
+	bucket    *blob.Bucket
+	options   Options
+	copyBytes int64 // what is larger may be too large for the store to copy
 
 	mu sync.Mutex
 	// doubtful are the files that were made exclusively and could not be closed, by key: what lies there may be somebody
@@ -79,7 +82,7 @@ func New(bucket *blob.Bucket, o Options) *FS {
 	if o.Parts == 0 {
 		o.Parts = DefaultParts
 	}
-	return &FS{bucket: bucket, options: o, doubtful: map[string]string{}}
+	return &FS{bucket: bucket, options: o, copyBytes: 5 << 30, doubtful: map[string]string{}}
 }
 
 // key is the object's key of a name; "" is that of the bucket itself.
@@ -136,7 +139,12 @@ func (f *FS) Create(name string, how vfs.Mode) (vfs.Writer, error) {
 	default:
 		return nil, &fs.PathError{Op: "append", Path: name, Err: errors.ErrUnsupported}
 	}
-	return f.newWriter(name, k, how == vfs.Exclusive), nil
+	o := &blob.WriterOptions{ContentType: contentType}
+	if how == vfs.Exclusive {
+		o.IfNotExist = true
+		o.Metadata = map[string]string{writerMark: rand.Text()}
+	}
+	return f.newWriter(name, k, o), nil
 }
 
 // ReadDir lists a folder by name. One that does not exist has nothing in it.
@@ -211,7 +219,8 @@ func (f *FS) Stat(name string) (fs.FileInfo, error) {
 }
 
 // Rename copies a file, within the store and over one that may be there, and removes the old one. The copy appears whole. If
-// only the removing fails, that is the error, and both exist. Folders can't be renamed.
+// only the removing fails, that is the error, and both exist: see Copied. What is too large for the store to copy (S3: 5 GiB) is
+// read and uploaded again. Folders can't be renamed.
 func (f *FS) Rename(from, to string) error {
 	source, target := key(from), key(to)
 	if source == "" || target == "" {
@@ -224,10 +233,51 @@ func (f *FS) Rename(from, to string) error {
 		return f.failed("rename", from, w, err)
 	}
 	err := f.bucket.Copy(w.ctx, target, source, nil)
+	if err != nil {
+		err = f.reload(w, from, to, err)
+	}
 	if err == nil {
 		err = f.bucket.Delete(w.ctx, source)
 	}
 	return f.failed("rename", from, w, err)
+}
+
+// reload copies a file that is too large for the store to copy, by reading and writing it. It returns the error of the store's
+// own copy if that had another reason.
+func (f *FS) reload(w *waiting, from, to string, cause error) error {
+	a, err := f.bucket.Attributes(w.ctx, key(from))
+	if err != nil || a.Size <= f.copyBytes {
+		return cause
+	}
+	w.pause()
+	defer w.progress()
+	in, err := f.Open(from)
+	if err != nil {
+		return err
+	}
+	out := f.newWriter(to, key(to), &blob.WriterOptions{ContentType: cmp.Or(a.ContentType, contentType), Metadata: a.Metadata})
+	_, err = io.Copy(out, in)
+	if err != nil {
+		return errors.Join(err, out.Abort(), in.Close())
+	}
+	return errors.Join(out.Close(), in.Close())
+}
+
+// Copied tells whether the file to is what a Rename of from has left that was broken off before it had removed from. It tells
+// by a mark that files have from the beginning if they were made with vfs.Exclusive: others are never taken for copies.
+func (f *FS) Copied(from, to string) (bool, error) {
+	w := f.wait()
+	defer w.end()
+	a, err := f.bucket.Attributes(w.ctx, key(from))
+	if err != nil {
+		return false, f.failed("stat", from, w, err)
+	}
+	b, err := f.bucket.Attributes(w.ctx, key(to))
+	if err != nil {
+		return false, f.failed("stat", to, w, err)
+	}
+	mark := a.Metadata[writerMark]
+	return mark != "" && mark == b.Metadata[writerMark] && a.Size == b.Size, nil
 }
 
 // Remove removes a file. A folder is gone with the last file in it: removing it is syscall.ENOTEMPTY before and fs.ErrNotExist

@@ -1,7 +1,6 @@
 package blob
 
 import (
-	"crypto/rand"
 	"errors"
 	"io"
 	"io/fs"
@@ -11,6 +10,9 @@ import (
 
 // writerMark is the metadata by which the object of an exclusive writer is told from that of another.
 const writerMark = "flottwriter"
+
+// contentType is that of what nobody knows more about.
+const contentType = "application/octet-stream"
 
 // writer writes an object, which appears when it is closed.
 type writer struct {
@@ -25,18 +27,14 @@ type writer struct {
 	closed bool
 }
 
-// newWriter begins to upload a file. The driver is given a reader: some drivers' own writers do not survive a failing upload
-// (azureblob 0.47 panics in Close).
-func (f *FS) newWriter(name, k string, exclusive bool) *writer {
+// newWriter begins to upload a file, exclusively if o says so. The driver is given a reader: some drivers' own writers do not
+// survive a failing upload (azureblob 0.47 panics in Close).
+func (f *FS) newWriter(name, k string, o *blob.WriterOptions) *writer {
 	w := &writer{f: f, name: name, key: k, wait: f.wait(), sent: make(chan error, 1)}
 	w.wait.pause()
-	o := &blob.WriterOptions{
-		ContentType: "application/octet-stream", BufferSize: f.options.PartBytes, MaxConcurrency: f.options.Parts,
-	}
-	if exclusive {
-		w.mark = rand.Text()
-		o.IfNotExist = true
-		o.Metadata = map[string]string{writerMark: w.mark}
+	o.BufferSize, o.MaxConcurrency = f.options.PartBytes, f.options.Parts
+	if o.IfNotExist {
+		w.mark = o.Metadata[writerMark]
 	}
 	var bytes *io.PipeReader
 	bytes, w.pipe = io.Pipe()
@@ -68,6 +66,21 @@ func (w *writer) Write(p []byte) (int, error) {
 // Sync does nothing. The file's name does not survive before Close, so neither need its bytes. It may be called while another
 // goroutine writes.
 func (w *writer) Sync() error { return nil }
+
+// Abort ends the writing in the place of Close: the file does not exist.
+func (w *writer) Abort() error {
+	if w.closed {
+		return &fs.PathError{Op: "abort", Path: w.name, Err: fs.ErrClosed}
+	}
+	w.closed = true
+	w.wait.end()
+	_ = w.pipe.CloseWithError(errAborted)
+	<-w.sent
+	return nil
+}
+
+// errAborted is what an upload that is given up reads in the place of the rest.
+var errAborted = errors.New("the upload was given up")
 
 // Close makes the file exist, durably, unless writing failed.
 func (w *writer) Close() error {

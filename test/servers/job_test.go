@@ -130,6 +130,7 @@ func storageAt(t *testing.T, o checkpoint.Opener, where string) {
 		})
 	})
 	t.Run("job", func(t *testing.T) { jobGoesOn(t, o, below(t, where, "job 1")) })
+	t.Run("files", func(t *testing.T) { filesAreWrittenOnce(t, o, below(t, where, "files 1")) })
 }
 
 func opened(t *testing.T, o checkpoint.Opener, where string) (checkpoint.FS, string) {
@@ -232,8 +233,14 @@ type program struct {
 
 func startJob(t *testing.T, where, from string, pace time.Duration) *program {
 	t.Helper()
-	p := &program{cmd: exec.Command(os.Args[0], "-test.run=^TestStorageProgram$", "-test.count=1"), said: &output{}}
-	p.cmd.Env = append(os.Environ(), jobURL+"="+where, jobFrom+"="+from, jobPace+"="+pace.String())
+	return startTest(t, "TestStorageProgram", jobURL+"="+where, jobFrom+"="+from, jobPace+"="+pace.String())
+}
+
+// startTest starts a test of this binary that is a program.
+func startTest(t *testing.T, name string, environment ...string) *program {
+	t.Helper()
+	p := &program{cmd: exec.Command(os.Args[0], "-test.run=^"+name+"$", "-test.count=1"), said: &output{}}
+	p.cmd.Env = append(os.Environ(), environment...)
 	p.cmd.Stderr = p.said
 	out, err := p.cmd.StdoutPipe()
 	if err == nil {
