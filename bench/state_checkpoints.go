@@ -154,7 +154,8 @@ func hotKeys(ctx context.Context, o stateOptions) (l stateLine, err error) {
 		err = l.add(j.run(ctx, func(ctx context.Context) (err error) {
 			settle()
 			if interval > 0 {
-				if err = j.settleLayers(ctx, int64(l.StateBytes), o.span(2*patience)); err != nil {
+				j.whole = int64(l.StateBytes) / 4
+				if err = j.settleLayers(ctx, o.span(patience)); err != nil {
 					return err
 				}
 			}
@@ -179,6 +180,9 @@ func hotKeys(ctx context.Context, o stateOptions) (l stateLine, err error) {
 		percent("loss", 1-ratio(saved.rate, bare.rate), 8),
 		percent("more CPU per element", ratio(saved.cpu, bare.cpu)-1, 0),
 		inMillis("checkpoint", saved.checkpoint.median(), 150),
+		{Name: "checkpoints", Value: float64(len(saved.checkpoint))},
+		{Name: "of all the state", Value: float64(len(saved.whole))},
+		inMillis("one of all the state", saved.whole.median(), 0),
 		inMillis("more CPU for each", work, 0),
 		multiple("checkpoint / raw write", ratio(saved.checkpoint.median(), raw), 0),
 	}, pauses(&saved, &bare)...)
@@ -187,7 +191,7 @@ func hotKeys(ctx context.Context, o stateOptions) (l stateLine, err error) {
 
 // settleLayers lets a job with incremental checkpoints run until one holds few changes: the first ones after the state was
 // filled hold most of it, and soon one holds all of it. It waits no longer than the given time.
-func (j *stateJob) settleLayers(ctx context.Context, size int64, most time.Duration) error {
+func (j *stateJob) settleLayers(ctx context.Context, most time.Duration) error {
 	j.feed.at(0)
 	start := time.Now()
 	var looked time.Time
@@ -202,7 +206,7 @@ func (j *stateJob) settleLayers(ctx context.Context, size int64, most time.Durat
 			if c.Status != stream.CheckpointCompleted {
 				continue
 			}
-			if c.CheckpointedSize > size/4 {
+			if c.CheckpointedSize > j.whole {
 				whole = max(whole, c.ID)
 			} else {
 				few = few || whole > 0 && c.ID > whole

@@ -88,6 +88,7 @@ type stateJob struct {
 	written  atomic.Uint64               // elements, into files
 	flows    bool                        // elements are due
 	small    bool                        // count in states of one word
+	whole    int64                       // a larger checkpoint is of all the state, not of changes; 0: all are
 	before   uint64
 	options  []stream.Option
 	how      []stream.CheckpointOption
@@ -211,17 +212,19 @@ type observed struct {
 	cpu        float64 // seconds of all processors per element
 	busy       float64 // processors, on average
 	checkpoint times   // durations of those that began and ended meanwhile
+	whole      times   // of those among them that are of all the state (stateJob.whole)
 	still      times   // how long the subtask that stood still longest did, in each
 	cycle      times   // from the trigger of one to that of the next
 	bytes      int64   // of the largest one
 	peak       float64 // of memory held from the system
 }
 
-// patience is how long one waits for more than one checkpoint.
-const patience = 20 * time.Second
+// patience is how long one waits for more than one checkpoint, or for a chain to end.
+const patience = 40 * time.Second
 
 // observe looks at the job for a time, and for as long as it takes to see an element, if any are due, and so many checkpoints
-// from trigger to end, or at least one when patience is at its end.
+// from trigger to end, or at least one when patience is at its end. Where there are checkpoints of changes it looks until one of
+// all the state has ended a chain of them and another chain has begun, so that each is seen with what it costs.
 func (j *stateJob) observe(ctx context.Context, d time.Duration, checkpoints int) (o observed, err error) {
 	book := &checkpointBook{from: time.Now().UnixMilli(), seen: map[int64]seenCheckpoint{}}
 	stop := watchMemory(&o.peak)
@@ -233,14 +236,14 @@ func (j *stateJob) observe(ctx context.Context, d time.Duration, checkpoints int
 			book.read(j.job)
 		}
 		over, seen := time.Since(start), len(book.seen)
-		return over >= d && (seen >= checkpoints || seen > 0 && over >= patience) && (!j.flows || j.brought() > from)
+		return over >= d && (seen >= checkpoints && book.chained(j.whole) || seen > 0 && over >= patience) && (!j.flows || j.brought() > from)
 	})
 	o.outputs = j.out.end()
 	o.n = float64(j.brought() - from)
 	took, used := time.Since(start).Seconds(), cpuSeconds()-cpu
 	o.rate, o.cpu, o.busy = o.n/took, ratio(used, o.n), used/took
 	stop()
-	book.tell(&o)
+	book.tell(&o, j.whole)
 	return o, err
 }
 
@@ -304,8 +307,24 @@ func (b *checkpointBook) read(j *stream.Job) {
 	}
 }
 
-func (b *checkpointBook) tell(o *observed) {
+// chained says whether a checkpoint of all the state was seen, and one of changes after it; true if none is of changes.
+func (b *checkpointBook) chained(whole int64) bool {
+	if whole == 0 {
+		return true
+	}
 	for id, c := range b.seen {
+		if next, ok := b.seen[id+1]; ok && c.bytes > whole && next.bytes <= whole {
+			return true
+		}
+	}
+	return false
+}
+
+func (b *checkpointBook) tell(o *observed, whole int64) {
+	for id, c := range b.seen {
+		if whole > 0 && c.bytes > whole {
+			o.whole = append(o.whole, c.took)
+		}
 		o.checkpoint, o.still = append(o.checkpoint, c.took), append(o.still, c.still)
 		o.bytes = max(o.bytes, c.bytes)
 		if next, ok := b.seen[id+1]; ok {

@@ -165,18 +165,20 @@ func (p *partWriter) nextGroup(group int) error {
 	if group < p.part.FirstGroup || group > p.part.LastGroup {
 		return fmt.Errorf("a row of key group %d, but the subtask has %d ... %d", group, p.part.FirstGroup, p.part.LastGroup)
 	}
-	if group < p.group {
-		return fmt.Errorf("a row of key group %d after one of group %d: rows must come in the order of their groups", group, p.group)
-	}
-	if err := p.seal(); err != nil {
-		return err
-	}
-	if group != p.group && p.size() >= p.chunkBytes {
-		index := p.index
-		if err := p.endChunk(); err != nil {
-			return err
-		}
+	var err error
+	index := p.index
+	switch {
+	case group != p.group && p.size() >= p.chunkBytes:
+		err = p.endChunk()
 		p.begin(index)
+	case group < p.group: // another stretch
+		err = p.end()
+		p.begin(index)
+	default:
+		err = p.seal()
+	}
+	if err != nil {
+		return err
 	}
 	p.group = group
 	p.openBlock()

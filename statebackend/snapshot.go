@@ -91,8 +91,8 @@ type FrozenTable struct {
 	// order: a row puts the value of a key or the entry of a map in the place of the one before, or appends an element to a
 	// list; a Deleted row takes away. In a whole table no row is Deleted.
 	Changes bool
-	// Rows gives the rows key group by key group in rising order; the elements of a list together and in order, the
-	// entries of a map together and in the order of insertion. Expired entries are left out. It is used once. An error ends
+	// Rows gives the rows key group by key group in rising order, once or (but in a Restored) several times over: stretch by
+	// stretch; the elements of a list together and in order, the entries of a map together and in the order of insertion. Expired entries are left out. It is used once. An error ends
 	// it.
 	Rows iter.Seq2[*Row, error]
 }

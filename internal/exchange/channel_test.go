@@ -13,7 +13,7 @@ import (
 type bell struct{ rang int }
 
 func (b *bell) Wait(host.Reason, int64) {}
-func (b *bell) Yield()                  {}
+func (b *bell) Yield(int64)             {}
 func (b *bell) Wake()                   { b.rang++ }
 
 // deadEnd is the waiter of a producer that is cancelled when it waits.

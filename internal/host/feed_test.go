@@ -19,7 +19,7 @@ type alarm struct{ rang chan struct{} }
 
 func newAlarm() *alarm              { return &alarm{rang: make(chan struct{}, 1)} }
 func (a *alarm) Wait(Reason, int64) { <-a.rang }
-func (a *alarm) Yield()             {}
+func (a *alarm) Yield(int64)        {}
 func (a *alarm) Wake() {
 	select {
 	case a.rang <- struct{}{}:

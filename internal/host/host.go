@@ -24,8 +24,8 @@ type Waiter interface {
 	// Wait returns once Wake was called since the last return of Wait, or the clock reached deadline (ms), or for no
 	// reason: the caller looks again at what it waits for.
 	Wait(reason Reason, deadline int64)
-	// Yield is called between runs: a scheduling point for simulations.
-	Yield()
+	// Yield is called between runs, with the subtask's time in ms: a point at which others may go on.
+	Yield(now int64)
 	// Wake ends the present or next Wait.
 	Wake()
 }

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -16,6 +17,7 @@ type Parker struct {
 	seen   uint64 // the subtask's own
 	token  chan struct{}
 	timer  *time.Timer
+	turn   int64 // when it began, ms; the subtask's own
 }
 
 // NewParker returns a Parker that reads deadlines against c.
@@ -73,8 +75,14 @@ func (p *Parker) waitUntil(deadline int64) {
 	}
 }
 
-// Yield implements Waiter; goroutines are preempted by the runtime.
-func (p *Parker) Yield() {}
+// Yield implements Waiter: once in a millisecond others that are ready get the processor. Go takes it away only after 10 ms, and
+// what is read at a barrier, say, would come out that much later.
+func (p *Parker) Yield(now int64) {
+	if now > p.turn {
+		runtime.Gosched()
+		p.turn = p.clock.Millis()
+	}
+}
 
 // Wake implements Waiter.
 func (p *Parker) Wake() {

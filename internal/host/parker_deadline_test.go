@@ -95,7 +95,7 @@ func TestGoroutinesRunSubtasksAtParkers(t *testing.T) {
 		w := threads.NewWaiter()
 		ran := false
 		threads.Start(w, func() {
-			w.Yield() // no scheduling point: nothing happens
+			w.Yield(0) // no scheduling point: nothing happens
 			w.Wait(Idle, Forever)
 			ran = true
 		})

@@ -127,7 +127,7 @@ func (c *coroutine) Wait(_ Reason, deadline int64) {
 }
 
 // Yield implements Waiter.
-func (c *coroutine) Yield() { c.yield(struct{}{}) }
+func (c *coroutine) Yield(int64) { c.yield(struct{}{}) }
 
 // Wake implements Waiter.
 func (c *coroutine) Wake() { c.woken = true }

@@ -62,7 +62,7 @@ func TestSimulatedTimeStandsWhileAnybodyWorks(t *testing.T) {
 		})
 		s.add(func(w Waiter) {
 			for range 10 {
-				w.Yield()
+				w.Yield(0)
 			}
 			s.note("worked")
 		})
@@ -125,13 +125,13 @@ func TestWakeBeforeTheStartOrDuringAYieldIsKept(t *testing.T) {
 		var yielding bool
 		a := s.add(func(w Waiter) {
 			yielding = true
-			w.Yield()
+			w.Yield(0)
 			w.Wait(Idle, Forever)
 			s.note("woken")
 		})
 		s.add(func(w Waiter) {
 			for !yielding {
-				w.Yield()
+				w.Yield(0)
 			}
 			a.Wake()
 		})
@@ -190,7 +190,7 @@ func TestSeedDecidesTheOrder(t *testing.T) {
 		s := newStage(seed)
 		for i := range 3 {
 			s.add(func(w Waiter) {
-				w.Yield()
+				w.Yield(0)
 				order += fmt.Sprint(i)
 			})
 		}

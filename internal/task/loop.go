@@ -41,7 +41,7 @@ func (t *Task) loop() error {
 		}
 		polled = worked && (t.source != nil || t.looper != nil || t.selecting != nil)
 		if worked {
-			t.waiter.Yield()
+			t.waiter.Yield(t.scope.Now)
 			continue
 		}
 		if err := t.flushDry(); err != nil {

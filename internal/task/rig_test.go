@@ -79,7 +79,7 @@ func newBench(t *testing.T, channels []int, ops ...operator.Operator) *bench {
 type silent struct{}
 
 func (*silent) Wait(host.Reason, int64) {}
-func (*silent) Yield()                  {}
+func (*silent) Yield(int64)             {}
 func (*silent) Wake()                   {}
 
 // edge adds an output of an operator of the chain over so many channels.
@@ -143,8 +143,8 @@ func (b *bench) Wait(reason host.Reason, deadline int64) {
 	step()
 }
 
-func (b *bench) Yield() {}
-func (b *bench) Wake()  { b.wakes++ }
+func (b *bench) Yield(int64) {}
+func (b *bench) Wake()       { b.wakes++ }
 
 // send offers a frame of numbers on a channel; marks stand in as frame.Mark values.
 func (b *bench) send(channel int, items ...any) {

@@ -122,17 +122,20 @@ func (f *frozen) keep(n int64) bool {
 	return true
 }
 
-// reap forgets the snapshots that have been released.
+// reap forgets the snapshots that have been released, and what others have read to the end: entries are not copied any more
+// while their rows are on their way to the disk.
 func (s *store) reap() {
 	n := 0
 	for _, f := range s.open {
-		if !f.released.Load() {
+		released := f.released.Load()
+		for _, sh := range f.shadows {
+			if released || sh.over.Load() {
+				sh.guard.forget(sh)
+			}
+		}
+		if !released {
 			s.open[n] = f
 			n++
-			continue
-		}
-		for _, sh := range f.shadows {
-			sh.guard.forget(sh)
 		}
 	}
 	clear(s.open[n:])

@@ -13,8 +13,6 @@ type guard struct {
 	spare      []unsafe.Pointer // chunks for copies, of an earlier snapshot
 	spareBytes uintptr          // of each
 	spareKept  []unsafe.Pointer // kept tables, of the same
-
-	spareOrders [][]uint16 // memory for orders, of the same
 }
 
 // guarded says whether touching may have something to do.
@@ -37,10 +35,16 @@ func (g *guard) preserved(page, pos int) bool {
 	return len(g.shadows) == 1 && g.shadows[0].isSettled(page, pos)
 }
 
-// passed says whether the only open snapshot has been read beyond the key group of an entry, whose key has that hash: the value
-// of the entry may be changed, but it must stay where it is.
-func (g *guard) passed(page, pos int, hash uint64) bool {
-	return len(g.shadows) == 1 && g.shadows[0].isPassed(page, pos, hash)
+// look reads what the only open snapshot will note a copy of an entry in, so that it is at hand.
+func (g *guard) look(page, pos int) byte {
+	if len(g.shadows) != 1 {
+		return 0
+	}
+	sh := g.shadows[0]
+	if page >= len(sh.kept) || sh.kept[page] == nil {
+		return 0
+	}
+	return *(*byte)(unsafe.Pointer(sh.copyOf(sh.kept[page], pos)))
 }
 
 // preserveAll does so for all entries of a page.
@@ -122,8 +126,7 @@ func (g *guard) recycle(sh *shadow) {
 			g.spareKept = append(g.spareKept, k)
 		}
 	}
-	g.spareOrders = append(g.spareOrders, sh.orders...)
-	sh.copies, sh.kept, sh.orders = nil, nil, nil
+	sh.copies, sh.kept = nil, nil
 }
 
 // keptTable gives a kept table of zeros, whose memory is reserved.
@@ -140,7 +143,7 @@ func (g *guard) keptTable(bytes uintptr) unsafe.Pointer {
 }
 
 // forgetSpare drops what was kept of snapshots for the next one.
-func (g *guard) forgetSpare() { g.spare, g.spareKept, g.spareOrders = nil, nil, nil }
+func (g *guard) forgetSpare() { g.spare, g.spareKept = nil, nil }
 
 // copyChunk gives reserved memory for copies, which is not zero.
 func (g *guard) copyChunk(bytes uintptr) unsafe.Pointer {

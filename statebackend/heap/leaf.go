@@ -10,9 +10,9 @@ import (
 	"github.com/flott-dev/flott/statebackend"
 )
 
-// leaf gives the entries of the pages of a snapshot key group by key group. First it looks at each page once and keeps the
-// positions of its entries in the order of their groups; then it visits, for each group, the pages that have entries of
-// it. It belongs to the writer.
+// leaf gives the entries of the pages of a snapshot, stretch by stretch: it copies the entries of as many pages as fit into its
+// memory, one page after the other, which is how the processor reads fastest and what lets the updater have them back soonest;
+// each copy goes to those of its key group, which are shown one behind the other then. It belongs to the writer.
 type leaf struct {
 	keyLayout
 	sh     *shadow
@@ -20,19 +20,26 @@ type leaf struct {
 	hasher serde.Hasher
 	zero   unsafe.Pointer // an entry that is in no page; nil: there is none
 
-	first, last, max int              // key groups
-	zeroGroup        int              // of zero
-	orders           [][]uint16       // by page, in slabs
-	slabs            [][]uint16       // that were taken from the shadow, or made; the last one is being filled
-	at               []uint32         // where the next group of a page begins in its order
-	heads            []int32          // by group: the first page whose next group it is, plus one
-	next             []int32          // by page: the next one of the same group, plus one
-	held             int64            // bytes reserved for the above
-	page             []uint64         // the entries at hand
-	from             []unsafe.Pointer // the entries that are being gathered
-	touched          byte             // keeps the compiler from dropping a pass
-	places           []entryPlace     // where they lie, in a snapshot of changes
-	shown            int              // which one is shown
+	first, last, max int   // key groups
+	held             int64 // bytes reserved for what follows
+
+	copies  []uint64      // of the entries of a stretch, in segments of entries of one group
+	per     uint32        // entries in a segment
+	next    []uint32      // by segment: the next one of the group, plus one
+	used    int           // segments
+	groups  []groupCopies // by group
+	hashes  []uint64      // by copy: of its key
+	places  []entryPlace  // by copy: where the entry lies, in a snapshot of changes
+	shown   uint32        // the copy that is shown
+	touched byte          // keeps the compiler from dropping a pass
+}
+
+// groupCopies is what a stretch has of a key group.
+type groupCopies struct {
+	first uint32 // segment, plus one; 0: there is none
+	last  uint32 // the segment that is being filled
+	to    uint32 // the next copy's number
+	end   uint32 // the number behind the segment
 }
 
 // entryPlace is where an entry lies: its page and position.
@@ -41,10 +48,16 @@ type entryPlace struct {
 	pos  uint16
 }
 
-// An order is made of runs: a group, then the positions of its entries in the page; the last one has lastOfGroup set.
+// How much of a table is a stretch: enough for a good block of each key group.
 const (
-	lastOfGroup   = 1 << 15
-	leafPageBytes = 24 + 4 + 4 // of orders, at and next
+	groupStretch = 64 << 10
+	leastStretch = 1 << 20
+	mostStretch  = 16 << 20
+
+	// groupSegments is how many segments a group should have: the last one is half empty.
+	groupSegments = 16
+	// mostSegment is a stretch that is long enough for the processor to read ahead.
+	mostSegment = 8 << 10
 )
 
 func newLeaf(f *frozen, sh *shadow, keys keyLayout, key *serde.Key) *leaf {
@@ -54,241 +67,206 @@ func newLeaf(f *frozen, sh *shadow, keys keyLayout, key *serde.Key) *leaf {
 	}
 }
 
-// group gives the key group of an entry.
-func (l *leaf) group(e unsafe.Pointer) (int, error) {
-	key, _ := l.keyBytes(e)
-	g := keygroup.Of(uint32(l.hasher.One(key)), l.max)
-	if g < l.first || g > l.last {
-		return 0, fmt.Errorf("a key of group %d: the subtask has groups %d to %d of %d", g, l.first, l.last, l.max)
-	}
-	return g, nil
-}
-
 // place is where the entry that is shown lies, in a snapshot of changes.
 func (l *leaf) place() (page uint32, pos uint64) {
 	p := l.places[l.shown]
 	return p.page, uint64(p.pos)
 }
 
-// each calls begin for every group and f for every entry of it, until f fails or one of them returns false. The entry is a
-// copy that is valid during the call.
+// each calls begin once for every group, and f for every entry: stretch by stretch, and group by group in each, until f fails or
+// one of them returns false. The entry is a copy that is valid during the call.
 func (l *leaf) each(begin func(group int) bool, f func(e unsafe.Pointer, r *statebackend.Row) (bool, error)) error {
 	defer l.close()
-	if err := l.order(); err != nil {
+	if err := l.open(); err != nil {
 		return err
 	}
-	var r statebackend.Row
-	for r.Group = l.first; r.Group <= l.last; r.Group++ {
-		l.sh.passed.Store(int32(r.Group))
-		if !begin(r.Group) {
-			return nil
+	for page, first := 0, true; first || page < len(l.sh.states); first = false {
+		var err error
+		if page, err = l.fill(page); err != nil {
+			return err
 		}
-		if l.zero != nil && l.zeroGroup == r.Group {
-			if more, err := l.show(l.zero, &r, f); err != nil || !more {
-				return err
-			}
+		if !first {
+			begin = nil
 		}
-		for next := l.heads[r.Group-l.first]; next != 0; {
-			var n int
-			n, next = l.gather(next)
-			for i := range n {
-				l.shown = i
-				if more, err := l.show(unsafe.Add(unsafe.Pointer(&l.page[0]), uintptr(i)*l.sh.size), &r, f); err != nil || !more {
-					return err
-				}
-			}
+		if more, err := l.show(begin, f); err != nil || !more {
+			return err
 		}
 	}
 	return nil
 }
 
-func (l *leaf) show(e unsafe.Pointer, r *statebackend.Row, f func(e unsafe.Pointer, r *statebackend.Row) (bool, error)) (bool, error) {
-	r.Key, r.Namespace = l.keyBytes(e)
-	r.Hash = l.hasher.One(r.Key)
-	if !l.suffixed {
-		r.Namespace = nil
+// open makes the memory for a stretch.
+func (l *leaf) open() error {
+	groups, size := l.last-l.first+1, int(l.sh.size)
+	bytes := min(max(groups*groupStretch, leastStretch), mostStretch, len(l.sh.states)*l.sh.slots*size)
+	per := min(max(1, bytes/(groups*groupSegments*size)), max(1, mostSegment/size))
+	// A page must fit in any case, and there may be a segment for each group that is not full.
+	segments := max(bytes/size, l.sh.slots+1)/per + min(groups, l.sh.slots+1)
+	n := segments * per
+	places := 0
+	if l.sh.only != nil {
+		places = n
 	}
-	return f(e, r)
+	if err := l.reserve(n*(size+8) + segments*4 + groups*16 + places*8); err != nil {
+		return err
+	}
+	l.per, l.next, l.groups = uint32(per), make([]uint32, segments), make([]groupCopies, groups)
+	l.copies, l.hashes, l.places = make([]uint64, n*size/8), make([]uint64, n), make([]entryPlace, places)
+	return nil
 }
 
-// gather copies the entries of the next group of some pages, those of a list that begins with one. Pages are taken hold
-// of together, so that the processor waits for the entries of many at once.
-func (l *leaf) gather(first int32) (n int, next int32) {
-	var (
-		views [gatherPages]pageView
-		held  [gatherPages]bool
-		pages [gatherPages]int
-	)
-	k := 0
-	for next = first; next != 0 && k < len(pages); k++ {
-		p := int(next - 1)
-		pages[k], next = p, l.next[p]
-		views[k], held[k] = l.sh.view(p)
-	}
-	l.from = l.from[:0]
-	for i, p := range pages[:k] {
-		if len(l.from) > l.sh.slots { // there may be no room for another page
-			next = int32(p + 1)
-			l.drop(pages[i:k], held[i:k])
-			k = i
-			break
-		}
-		l.collect(p, &views[i])
-	}
-	l.copyAll()
-	l.drop(pages[:k], held[:k])
-	for _, p := range pages[:k] {
-		l.enqueue(p)
-	}
-	return len(l.from), next
+// entry is a copy.
+func (l *leaf) entry(i uint32) unsafe.Pointer {
+	return unsafe.Add(unsafe.Pointer(unsafe.SliceData(l.copies)), uintptr(i)*l.sh.size)
 }
 
-// gatherPages is the number of pages that are taken hold of together.
-const gatherPages = 16
+// fits says whether there is room for the entries of another page, in the worst case.
+func (l *leaf) fits() bool {
+	slots := l.sh.slots + 1
+	return (len(l.next) - l.used) >= slots/int(l.per)+min(len(l.groups), slots)
+}
 
-func (l *leaf) drop(pages []int, held []bool) {
-	for i, p := range pages {
-		if held[i] {
-			l.sh.unhold(p)
+// fill begins a stretch at a page, and returns the one at which the next stretch begins.
+func (l *leaf) fill(page int) (next int, err error) {
+	clear(l.groups)
+	l.used = 0
+	if page == 0 && l.zero != nil {
+		if err := l.copy(l.zero, entryPlace{}); err != nil {
+			return 0, err
 		}
 	}
-}
-
-// collect notes the addresses of a page's entries of its next group, and moves on to the group after it.
-func (l *leaf) collect(p int, v *pageView) {
-	order, at := l.orders[p], l.at[p]+1
-	for more := true; more; at++ {
-		pos := order[at]
-		if len(l.places) > 0 {
-			l.places[len(l.from)] = entryPlace{uint32(p), pos &^ lastOfGroup}
+	yield := l.sh.frozen.store.Yield
+	for begin := page; page < len(l.sh.states) && (page == begin || l.fits()); page++ {
+		if !l.sh.needs(page) {
+			continue
 		}
-		l.from = append(l.from, v.at(int(pos&^lastOfGroup)))
-		more = pos&lastOfGroup == 0
+		if yield != nil && page%yieldPages == 0 {
+			yield()
+		}
+		if err := l.copyPage(page); err != nil {
+			return 0, err
+		}
 	}
-	l.at[p] = at
+	return page, nil
 }
 
-// copyAll copies the entries that were collected. First it reads a byte of each line of them, so that the processor waits
-// for many lines at once.
-func (l *leaf) copyAll() {
+// yieldPages is the number of pages that are copied in a stretch of work.
+const yieldPages = 4
+
+// copyPage copies the entries of a page, of which nothing is needed any more then.
+func (l *leaf) copyPage(page int) error {
+	v, _ := l.sh.view(page)
+	defer l.sh.done(page)
+	var from [64]unsafe.Pointer
+	for w := range v.words() {
+		live := v.live(w)
+		l.locate(&v, w, live, &from)
+		for n := 0; live != 0; live &= live - 1 {
+			pos := w*64 + bits.TrailingZeros64(live)
+			if err := l.copy(from[n], entryPlace{uint32(page), uint16(pos)}); err != nil {
+				return err
+			}
+			n++
+		}
+	}
+	return nil
+}
+
+// locate finds out where the live entries of a word lie, and reads a byte of each line of them: those that the updater has copied
+// lie anywhere, and the processor waits for many of them at once.
+func (l *leaf) locate(v *pageView, w int, live uint64, from *[64]unsafe.Pointer) {
+	n := 0
+	for ; live != 0; live &= live - 1 {
+		from[n] = v.at(w*64 + bits.TrailingZeros64(live))
+		n++
+	}
+	if v.kept == nil {
+		return
+	}
 	var sum byte
 	last := l.sh.size - 1
-	for _, e := range l.from {
+	for _, e := range from[:n] {
 		for off := uintptr(0); off < last; off += cacheLine {
 			sum += *(*byte)(unsafe.Add(e, off))
 		}
 		sum += *(*byte)(unsafe.Add(e, last))
 	}
 	l.touched = sum
-	dst, size := unsafe.Pointer(&l.page[0]), l.sh.size
+}
+
+// copy copies an entry to those of its group.
+func (l *leaf) copy(e unsafe.Pointer, place entryPlace) error {
+	key, _ := l.keyBytes(e)
+	h := l.hasher.One(key)
+	group := keygroup.Of(uint32(h), l.max)
+	if group < l.first || group > l.last {
+		return fmt.Errorf("a key of group %d: the subtask has groups %d to %d of %d", group, l.first, l.last, l.max)
+	}
+	g := &l.groups[group-l.first]
+	if g.to == g.end {
+		l.segment(g)
+	}
+	i := g.to
+	g.to++
+	l.hashes[i] = h
+	if len(l.places) > 0 {
+		l.places[i] = place
+	}
+	copyEntry(l.entry(i), e, l.sh.size)
+	return nil
+}
+
+// segment gives a group another segment.
+func (l *leaf) segment(g *groupCopies) {
+	s := uint32(l.used)
+	l.used++
+	l.next[s] = 0
+	if g.first == 0 {
+		g.first = s + 1
+	} else {
+		l.next[g.last] = s + 1
+	}
+	g.last, g.to, g.end = s, s*l.per, (s+1)*l.per
+}
+
+// copyEntry copies an entry: short ones word by word.
+func copyEntry(dst, src unsafe.Pointer, size uintptr) {
 	if size > cacheLine {
-		for i, e := range l.from {
-			copyBytes(unsafe.Add(dst, uintptr(i)*size), e, size)
-		}
+		copyBytes(dst, src, size)
 		return
 	}
-	for i, e := range l.from {
-		copyWords(unsafe.Add(dst, uintptr(i)*size), e, size)
-	}
+	copyWords(dst, src, size)
 }
 
 const cacheLine = 64
 
-// enqueue notes a page for its next group.
-func (l *leaf) enqueue(p int) {
-	if order, at := l.orders[p], l.at[p]; int(at) < len(order) {
-		head := &l.heads[int(order[at])-l.first]
-		l.next[p] = *head
-		*head = int32(p + 1)
-	}
-}
-
-// order makes the orders of all pages.
-func (l *leaf) order() error {
-	pages, groups := len(l.sh.states), l.last-l.first+1
-	scratch := int(2 * l.sh.bytes)     // for the entries of two pages
-	most := scratch/int(l.sh.size) + 1 // entries
-	places := 0
-	if l.sh.only != nil {
-		places = most
-	}
-	if err := l.reserve(pages*leafPageBytes + groups*4 + scratch + places*8 + most*8); err != nil {
-		return err
-	}
-	l.orders, l.at, l.next = make([][]uint16, pages), make([]uint32, pages), make([]int32, pages)
-	l.heads = make([]int32, groups)
-	l.page = make([]uint64, scratch/8)
-	l.places, l.from = make([]entryPlace, places), make([]unsafe.Pointer, 0, most)
-	s := sorter{width: bits.Len(uint(groups - 1))}
-	for p := range pages {
-		if !l.sh.needs(p) {
-			continue
+// show shows the copies. begin is nil after the first stretch.
+func (l *leaf) show(begin func(group int) bool, f func(e unsafe.Pointer, r *statebackend.Row) (bool, error)) (more bool, err error) {
+	var r statebackend.Row
+	for i := range l.groups {
+		g := &l.groups[i]
+		r.Group = l.first + i
+		if begin != nil && !begin(r.Group) {
+			return false, nil
 		}
-		if yield := l.sh.frozen.store.Yield; yield != nil && p%yieldPages == 0 {
-			yield()
-		}
-		if err := l.survey(p, &s); err != nil {
-			return err
-		}
-		runs := s.sort()
-		if err := l.reserve(2 * (len(s.keys) + runs)); err != nil {
-			return err
-		}
-		l.orders[p] = s.order(l.room(len(s.keys)+runs), l.first)
-		l.enqueue(p)
-	}
-	if l.zero == nil {
-		return nil
-	}
-	var err error
-	l.zeroGroup, err = l.group(l.zero)
-	return err
-}
-
-// yieldPages is the number of pages that are surveyed in a stretch.
-const yieldPages = 8
-
-// orderSlab is the number of positions that memory is made for at a time.
-const orderSlab = 32 << 10
-
-// room gives an empty order with room for n positions.
-func (l *leaf) room(n int) []uint16 {
-	last := len(l.slabs) - 1
-	if last < 0 || cap(l.slabs[last])-len(l.slabs[last]) < n {
-		var slab []uint16
-		if spare := l.sh.orders; len(spare) > 0 {
-			slab = spare[len(spare)-1][:0]
-			l.sh.orders = spare[:len(spare)-1]
-		} else {
-			slab = make([]uint16, 0, orderSlab)
-		}
-		l.slabs = append(l.slabs, slab)
-		last++
-	}
-	slab := l.slabs[last]
-	at := len(slab)
-	l.slabs[last] = slab[:at+n]
-	return slab[at : at : at+n]
-}
-
-// survey gives the groups and positions of a page's entries to a sorter.
-func (l *leaf) survey(p int, s *sorter) error {
-	v, held := l.sh.view(p)
-	if held {
-		defer l.sh.unhold(p)
-	}
-	s.keys = s.keys[:0]
-	for w := range v.words() {
-		for live := v.live(w); live != 0; live &= live - 1 {
-			pos := w*64 + bits.TrailingZeros64(live)
-			group, err := l.group(v.at(pos))
-			if err != nil {
-				return err
+		for s := g.first; s != 0; s = l.next[s-1] {
+			end := s * l.per
+			if s-1 == g.last {
+				end = g.to
 			}
-			s.keys = append(s.keys, uint32(group-l.first)<<16|uint32(pos))
+			for l.shown = (s - 1) * l.per; l.shown < end; l.shown++ {
+				e := l.entry(l.shown)
+				r.Hash = l.hashes[l.shown]
+				if r.Key, r.Namespace = l.keyBytes(e); !l.suffixed {
+					r.Namespace = nil
+				}
+				if more, err := f(e, &r); err != nil || !more {
+					return false, err
+				}
+			}
 		}
 	}
-	return nil
+	return true, nil
 }
 
 func (l *leaf) reserve(n int) error {
@@ -304,62 +282,9 @@ func (l *leaf) reserve(n int) error {
 // close gives everything back.
 func (l *leaf) close() {
 	l.sh.frozen.release(l.held)
-	l.sh.orders = append(l.sh.orders, l.slabs...) // for the next snapshot
-	l.orders, l.slabs, l.at, l.heads, l.next, l.page, l.places, l.from, l.held = nil, nil, nil, nil, nil, nil, nil, nil, 0
+	l.copies, l.next, l.groups, l.hashes, l.places, l.held = nil, nil, nil, nil, nil, 0
 	l.sh.finish()
 	if l.also != nil {
 		l.also.finish()
 	}
-}
-
-// sorter sorts the entries of a page by group.
-type sorter struct {
-	keys, other []uint32 // group (from the first one) and position
-	width       int      // bits of a group
-}
-
-// sort sorts the keys and counts the groups among them.
-func (s *sorter) sort() (groups int) {
-	if cap(s.other) < len(s.keys) {
-		s.other = make([]uint32, cap(s.keys))
-	}
-	for done := 0; done < s.width; done += 8 {
-		var counts [256]uint32
-		for _, k := range s.keys {
-			counts[k>>(16+done)&255]++
-		}
-		sum := uint32(0)
-		for i, n := range counts {
-			counts[i] = sum
-			sum += n
-		}
-		to := s.other[:len(s.keys)]
-		for _, k := range s.keys {
-			at := &counts[k>>(16+done)&255]
-			to[*at] = k
-			*at++
-		}
-		s.keys, s.other = to, s.keys
-	}
-	for i, k := range s.keys {
-		groups += one(i == 0 || k>>16 != s.keys[i-1]>>16)
-	}
-	return groups
-}
-
-// order writes the sorted keys as an order to out, which is empty and has the room.
-func (s *sorter) order(out []uint16, first int) []uint16 {
-	for i, k := range s.keys {
-		if i == 0 || k>>16 != s.keys[i-1]>>16 {
-			if i > 0 {
-				out[len(out)-1] |= lastOfGroup
-			}
-			out = append(out, uint16(int(k>>16)+first))
-		}
-		out = append(out, uint16(k))
-	}
-	if len(out) > 0 {
-		out[len(out)-1] |= lastOfGroup
-	}
-	return out
 }

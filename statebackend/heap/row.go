@@ -34,6 +34,7 @@ type rowIndex struct {
 	found  [block]uint32         // rows
 	at     [block]unsafe.Pointer // texts or rows; it may keep dropped memory alive until the next run
 	miss   [block]uint16
+	todo   [block]uint16
 }
 
 // keyLayout says where the keys lie in rows.

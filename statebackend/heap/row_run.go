@@ -13,17 +13,18 @@ func (x *rowIndex) slots(from, to int, out []unsafe.Pointer, fresh []bool) error
 		out[0], fresh[0] = unsafe.Add(row, x.slotOff), new
 		return nil
 	}
-	shifts := x.rows.shifts
-	if x.rows.guarded() {
-		if err := x.touch(from, to); err != nil {
-			return err
-		}
-	}
+	guarded, shifts := x.rows.guarded(), x.rows.shifts
 	clear(fresh)
 	for at := 0; at < len(out); at += block {
 		part := out[at:min(at+block, len(out))]
 		hashes := x.blockHashes(from+at, len(part))
-		for _, i := range x.match(from+at, hashes, part) {
+		missed := x.match(from+at, hashes, part)
+		if guarded {
+			if err := x.touchFound(part); err != nil {
+				return err
+			}
+		}
+		for _, i := range missed {
 			row, id, new, err := x.insert(from+at+int(i), hashes[i])
 			if err != nil {
 				return err
@@ -53,16 +54,17 @@ func (x *rowIndex) markAll(slots []unsafe.Pointer) {
 // lookup implements index.
 func (x *rowIndex) lookup(from, to int, out []unsafe.Pointer, own bool) error {
 	guarded, shifts := own && x.rows.guarded(), x.rows.shifts
-	if guarded {
-		if err := x.touch(from, to); err != nil {
-			return err
-		}
-	}
 	out = out[:to-from]
 	for at := 0; at < len(out); at += block {
 		part := out[at:min(at+block, len(out))]
 		hashes := x.blockHashes(from+at, len(part))
-		for _, i := range x.match(from+at, hashes, part) {
+		missed := x.match(from+at, hashes, part)
+		if guarded {
+			if err := x.touchFound(part); err != nil {
+				return err
+			}
+		}
+		for _, i := range missed {
 			row, id := x.locate(from+at+int(i), hashes[i])
 			if guarded && row != nil {
 				if err := x.rows.touch(id); err != nil {
@@ -83,50 +85,34 @@ func (x *rowIndex) lookup(from, to int, out []unsafe.Pointer, own bool) error {
 	return nil
 }
 
-// touch touches the first row with each key's tag, which is nearly always the key's. As in match, each pass reads the memory
-// that the next one uses.
-func (x *rowIndex) touch(from, to int) error {
-	for at := from; at < to; at += block {
-		n := min(block, to-at)
-		hashes, rows := x.blockHashes(at, n), x.at[:n]
-		x.loadHomes(hashes)
-		x.candidates(hashes, rows)
-		x.loadUnsettled(rows)
-		for i, h := range x.src.hashes[at : at+n] {
-			if rows[i] == nil {
-				continue
-			}
-			id := x.found[i]
-			if page, pos := x.rows.place(id); x.rows.passed(int(page), int(pos), h) {
-				continue
-			}
-			if err := x.rows.touch(id); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// loadUnsettled reads a byte of each line of the rows that candidates found, except those that need no touching, which become
-// nil.
-func (x *rowIndex) loadUnsettled(rows []unsafe.Pointer) {
+// touchFound touches the rows whose slots match has found. A pass before reads a byte of all that is read or written then, as far
+// as it is not one behind the other.
+func (x *rowIndex) touchFound(slots []unsafe.Pointer) error {
 	var sum byte
-	last := x.rows.size - 1
-	for i, row := range rows {
-		if row == nil {
+	last, n := x.rows.size-1, 0
+	for i, slot := range slots {
+		if slot == nil {
 			continue
 		}
-		if page, pos := x.rows.place(x.found[i]); x.rows.preserved(int(page), int(pos)) {
-			rows[i] = nil
+		page, pos := x.rows.place(x.found[i])
+		if x.rows.preserved(int(page), int(pos)) {
 			continue
 		}
+		row := unsafe.Add(slot, -int(x.slotOff))
 		for off := uintptr(0); off < last; off += cacheLine {
 			sum += *(*byte)(unsafe.Add(row, off))
 		}
-		sum += *(*byte)(unsafe.Add(row, last))
+		sum += *(*byte)(unsafe.Add(row, last)) + x.rows.look(int(page), int(pos))
+		x.todo[n&(block-1)] = uint16(i)
+		n++
 	}
 	x.touched = sum
+	for _, i := range x.todo[:n] {
+		if err := x.rows.touch(x.found[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (x *rowIndex) slotOf(row unsafe.Pointer) unsafe.Pointer {

@@ -5,8 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"unsafe"
-
-	"github.com/flott-dev/flott/internal/keygroup"
 )
 
 // shadow is what one snapshot has of the pages of an index or a slab. Before the updater changes an entry for the first time
@@ -30,13 +28,11 @@ type shadow struct {
 	// small enough to stay in the processor's cache where kept tables don't.
 	settled   []uint64
 	unitWords int
-	orders    [][]uint16 // memory for the writer's orders, of an earlier snapshot and for the next one
-	// passed is set by the writer: it needs nothing any more of key groups below.
-	passed atomic.Int32
 
 	mu    sync.Mutex
 	drawn int64 // bytes that are reserved for copies
 	ended bool
+	over  atomic.Bool // finish has nothing left to do
 }
 
 // The states of a page of a snapshot.
@@ -61,7 +57,6 @@ func newShadow(f *frozen, g *guard, shape pageShape, mem []unsafe.Pointer, only 
 		pageShape: shape, frozen: f, guard: g, only: only, mem: mem,
 		states: make([]atomic.Uint32, len(mem)), kept: make([]unsafe.Pointer, len(mem)), unitWords: (shape.units() + 63) / 64,
 	}
-	sh.orders, g.spareOrders = g.spareOrders, nil
 	sh.settled = make([]uint64, len(mem)*sh.unitWords)
 	units := len(mem) * sh.units()
 	for sh.unitSize()<<(sh.chunk+1) <= copyChunk && 1<<sh.chunk < units/64 {
@@ -99,16 +94,12 @@ func (sh *shadow) settle(page, pos int) {
 	sh.settled[page*sh.unitWords+unit>>6] |= 1 << (unit & 63)
 }
 
-// isPassed says whether the writer needs nothing any more of the key group of an entry, whose key has that hash.
-func (sh *shadow) isPassed(page, pos int, hash uint64) bool {
-	to := sh.passed.Load()
-	if to == 0 || int32(keygroup.Of(uint32(hash), sh.frozen.store.MaxParallelism)) >= to {
-		return false
+// settlePage notes that all entries of a page may be changed.
+func (sh *shadow) settlePage(page int) {
+	first := page * sh.unitWords
+	for i := range sh.settled[first : first+sh.unitWords] {
+		sh.settled[first+i] = ^uint64(0)
 	}
-	if sh.shift == 0 && page < len(sh.states) { // else there are other entries in the unit
-		sh.settle(page, pos)
-	}
-	return true
 }
 
 // keep lets the snapshot have an entry that the updater is about to change. It returns the page to change: the same one, or
@@ -134,7 +125,7 @@ func (sh *shadow) keep(page, pos int, mem unsafe.Pointer, l *ledger) (unsafe.Poi
 				return sh.moveAway(page, mem, l)
 			}
 		default:
-			sh.settle(page, pos)
+			sh.settlePage(page)
 			return mem, nil
 		}
 	}
@@ -237,6 +228,7 @@ func (sh *shadow) finish() {
 	}
 	sh.mem = nil
 	sh.frozen.release(freed)
+	sh.over.Store(true)
 }
 
 // view gives a page for reading. If held, unhold must follow soon.
@@ -268,6 +260,14 @@ func (sh *shadow) onlyOf(page int) unsafe.Pointer {
 // needs says whether the snapshot has entries of a page.
 func (sh *shadow) needs(page int) bool {
 	return sh.only == nil || sh.only.bitmap(page) != sh.only.empty
+}
+
+// done says that the snapshot needs nothing any more of a page that was viewed, held or not.
+func (sh *shadow) done(page int) {
+	if sh.states[page].Swap(pageDone) == pageLeft {
+		sh.mem[page] = nil
+		sh.frozen.release(int64(sh.bytes))
+	}
 }
 
 // unhold ends the reading of a page that was held.

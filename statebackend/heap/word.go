@@ -148,7 +148,7 @@ func (x *wordIndex) touchAll(hashes []uint64, slots []unsafe.Pointer) error {
 			continue
 		}
 		id, pos := x.ids[at], x.posOf(x.dir[at], e)
-		if x.preserved(int(id), int(pos)) || x.passed(int(id), int(pos), h) {
+		if x.preserved(int(id), int(pos)) {
 			continue
 		}
 		if err := x.touch(id, pos); err != nil {
