@@ -1,5 +1,7 @@
 package checkpoint
 
+import "slices"
+
 // Kind tells snapshots of the system from those of users.
 type Kind uint8
 
@@ -55,13 +57,17 @@ type Operator struct {
 	Parts []*Part
 }
 
-// HasState says whether a restore would have something to give.
+// channelList is the list in which tasks keep how far event time had come on their channels: docs/formats/operator-state.md.
+const channelList = "channels"
+
+// HasState says whether something would be lost if a job began without the operator. How far event time had come on its input
+// is no state: operators that keep nothing have it, too.
 func (o *Operator) HasState() bool {
 	if o.Coordinator != nil {
 		return true
 	}
 	for _, p := range o.Parts {
-		if len(p.Tables)+len(p.Lists) > 0 {
+		if len(p.Tables) > 0 || slices.ContainsFunc(p.Lists, func(l ListInfo) bool { return l.Name != channelList }) {
 			return true
 		}
 	}

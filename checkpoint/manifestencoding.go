@@ -156,7 +156,7 @@ func Load(f vfs.FS, location string) (*Manifest, error) {
 	}
 	b, err := vfs.ReadFile(f, file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("load snapshot %s: it has no %s, so that no snapshot was completed there: %w", folder, ManifestName, err)
+		return nil, fmt.Errorf("load snapshot %s: it has no %s, so that no snapshot was completed there; name the folder of a savepoint or checkpoint itself, as flott savepoint list shows it: %w", folder, ManifestName, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("load snapshot %s: %w", folder, err)

@@ -217,6 +217,22 @@ func TestUnmatchedStateIsNamed(t *testing.T) {
 	}
 }
 
+// How far event time had come is with operators that keep nothing as well, which may go.
+func TestEventTimeIsNoStateOfAnOperator(t *testing.T) {
+	part := func(lists ...string) []*Part {
+		p := &Part{}
+		for _, name := range lists {
+			p.Lists = append(p.Lists, ListInfo{Name: name})
+		}
+		return []*Part{p}
+	}
+	m := &Manifest{Operators: []Operator{{ID: op(1), Parts: part("channels")}, {ID: op(2), Parts: part("channels", "in-flight")}, {ID: op(3), Parts: part("held")}}}
+	dropped, err := m.Match(nil, false)
+	if len(dropped) != 2 || dropped[0].ID != op(2) || dropped[1].ID != op(3) || err == nil {
+		t.Errorf("got %v, %v", dropped, err)
+	}
+}
+
 func TestSummariesCountWhatIsThere(t *testing.T) {
 	fs := vfs.NewMem()
 	j := newJob(t, fs)

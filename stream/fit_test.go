@@ -107,6 +107,35 @@ func TestIncompatibleStateIsAnErrorBeforeAnythingRuns(t *testing.T) {
 	})
 }
 
+// What keeps nothing may come and go: other sinks, other steps on the way to them.
+func TestOperatorsWithoutStateMayGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := func(uid string, opts ...stream.Option) (*stream.Job, error) {
+			env := stream.NewEnv(opts...).SetParallelism(2)
+			counts := env.FromGenerator(300, func(i int64) int64 { return i }, 1000).UID("numbers").
+				KeyBy(func(x int64) int64 { return x % 10 }).Sum(func(int64) int64 { return 1 }).UID("counts")
+			counts.Rebalance().Map(func(kv stream.KeyValue[int64, int64]) int64 { return kv.Value }).UID("step " + uid).
+				PrintTo(discard{}).UID("sink " + uid).Parallelism(1)
+			return env.ExecuteAsync(t.Context(), "counting")
+		}
+		job, err := start("old")
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(100 * time.Millisecond)
+		at, err := job.StopWithSavepoint(t.Context(), t.TempDir(), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if job, err = start("new", stream.WithSavepoint(at)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := job.Wait(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // checkedProgram tells the test binary that it is the program of a dry run, and which.
 const checkedProgram = "FLOTT_STREAM_CHECKED"
 

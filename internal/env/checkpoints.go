@@ -222,7 +222,7 @@ func (k *keeping) fromSavepoint(ctx context.Context, places *places, c *Checkpoi
 // intact refuses a snapshot that is damaged before a task begins with it and does something that can't be undone.
 func intact(s *jobmanager.Snapshot) error {
 	if err := s.Manifest.Verify(s.FS); err != nil {
-		return fmt.Errorf("restore the job: %w", err)
+		return fmt.Errorf("restore the job: %w\nnothing of it is used: start from another snapshot; flott savepoint list shows those that are whole", err)
 	}
 	return nil
 }

@@ -51,7 +51,7 @@ type CheckedOperator struct {
 	UID  string `json:"uid,omitempty"`
 	Name string `json:"name"`
 	// State is "none": neither has any; "new": the savepoint has none for it; "fits"; "untried": a source or sink, which can't be
-	// tried without consequences; "refused": it can't be taken up, Problem says why; "unclaimed": the program has no such
+	// tried without consequences, or any if a problem of the whole job comes first; "refused": it can't be taken up, Problem says why; "unclaimed": the program has no such
 	// operator.
 	State   string `json:"state"`
 	Problem string `json:"problem,omitempty"`
@@ -162,6 +162,8 @@ func (r *CheckReport) list(jg *plan.JobGraph, m *checkpoint.Manifest, fittings [
 				c.State = "fits"
 			case has:
 				c.State = "untried"
+			case m != nil && m.Operator(c.ID) != nil && m.Operator(c.ID).HasState():
+				c.State = "untried" // a problem of the whole job came first
 			case m != nil && (n.Node.Stateful || n.Node.Keyed()):
 				c.State = "new"
 			}
