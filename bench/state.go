@@ -55,7 +55,8 @@ func stateSuite() []stateWorkload {
 		{"backpressure-unaligned", "the same, unaligned at once", backpressure(stream.EnableUnalignedCheckpoints())},
 		{"restore", "from a savepoint, until each subtask brings out its first element; the files are not in memory where the system can be asked to drop them", restore},
 		{"exactly-once-files", "open loop, from when an element was due until its file is visible; checkpoints every 100 ms", exactlyOnceFiles},
-		{"pebble", "state on disk of ten times the memory of its caches, Zipf's keys, against a loop that reads, changes and writes with Pebble alone in as much memory", onDisk},
+		{"pebble-0.99", "state on disk of ten times its memory, keys as frequent as Zipf's of exponent 0.99, against the same job whose function reads and writes Pebble itself in as much memory", onDisk(0.99)},
+		{"pebble-1.1", "the same with exponent 1.1", onDisk(1.1)},
 		{"latency", "open loop, from when an element was due until it comes out", latency(0)},
 		{"latency-checkpoints", "the same with incremental checkpoints every second", latency(time.Second)},
 	}

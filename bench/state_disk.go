@@ -6,179 +6,139 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
-	"sync"
-	"time"
+	"os"
 
 	pebbledb "github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
 
+	"github.com/flott-dev/flott/process"
 	"github.com/flott-dev/flott/statebackend/pebble"
 )
 
 const (
-	diskShare    = 10            // of the state, for memory
-	diskWrites   = 8 << 20       // bytes of a memory table, of either side, beside that
-	diskWarmUp   = 4             // times as long as what is counted
-	zipfExponent = 0.99          // of frequencies: YCSB's
-	zipfSteps    = 1 << 16       // into which all draws are parted
-	zipfSpread   = 2_654_435_761 // a prime: frequent keys lie anywhere among the others
+	diskShare  = 10            // of the state, for memory
+	diskRows   = 72            // percent of a subtask's memory, for rows: the rest is for blocks, a quarter as much, and for what is spare
+	diskLeast  = 64 << 10      // bytes for rows, where there is little state
+	diskWarmUp = 4             // times as long as what is counted
+	zipfSteps  = 1 << 16       // into which all draws are parted
+	zipfSpread = 2_654_435_761 // a prime: frequent keys lie anywhere among the others
 )
 
-// onDisk compares a job whose state lies on disk with loops, one for each worker, that read, change and write the same accounts
-// in Pebble itself. A quarter of the wanted state is enough: filling it takes long.
-func onDisk(ctx context.Context, o stateOptions) (l stateLine, err error) {
-	o.keys = max(1000, o.keys/4)
-	l.StateBytes = o.keys * accountBytes
-	memory, pick := int64(l.StateBytes/diskShare), zipf(o.keys)
+// onDisk compares a job whose state lies on disk with the same job whose function keeps its accounts in Pebble by itself, in as
+// much memory. Draws have a Zipf exponent. A quarter of the wanted state is enough: filling it takes long.
+func onDisk(exponent float64) func(ctx context.Context, o stateOptions) (stateLine, error) {
+	return func(ctx context.Context, o stateOptions) (l stateLine, err error) {
+		o.keys = max(1000, o.keys/4)
+		l.StateBytes = o.keys * accountBytes
+		share, pick := int64(l.StateBytes/diskShare/stateWorkers), zipf(o.keys, exponent)
+		ours := newStateJob("disk", 0, o.folder, o.keys, pick)
+		ours.backend = pebble.Backend{Folder: o.folder, CacheBytes: max(diskLeast, (share-1<<20)*diskRows/100)}
+		own, err := ours.onDisk(ctx, o, &l)
+		if err != nil {
+			return l, err
+		}
+		plain := newStateJob("plain", 0, o.folder, o.keys, pick)
+		plain.own = func(*process.Runtime) *plainLedger { return newPlainLedger(o.folder, share) }
+		bare, err := plain.onDisk(ctx, o, &l)
+		if err != nil {
+			return l, fmt.Errorf("a job with Pebble alone: %w", err)
+		}
+		_, err = l.floors(o, int64(l.StateBytes))
+		l.Figures = []figure{
+			{Name: "memory", Value: float64(share*stateWorkers) / (1 << 20), Unit: "MiB"},
+			perSecond("elements", own.rate),
+			perSecond("elements with Pebble alone", bare.rate),
+			{Name: "elements / those with Pebble alone", Value: ratio(own.rate, bare.rate), Unit: "x", AtLeast: 5},
+			{Name: "CPU of one with Pebble alone / of an element", Value: ratio(bare.cpu, own.cpu), Unit: "x"},
+		}
+		return l, err
+	}
+}
+
+// onDisk runs the job at full speed until what is in memory has settled, and then looks at it.
+func (j *stateJob) onDisk(ctx context.Context, o stateOptions, l *stateLine) (seen observed, err error) {
 	settle()
-	j := newStateJob("disk", 0, o.folder, o.keys, pick)
-	j.backend = pebble.Backend{Folder: o.folder, CacheBytes: memory * 3 / 4 / stateWorkers, Blocks: pebble.NewBlockCache(memory / 4)}
-	var ours observed
 	err = l.add(j.run(ctx, func(ctx context.Context) (err error) {
 		if _, err = j.atPace(ctx, o, 0, diskWarmUp*watched, 0); err != nil {
 			return err
 		}
-		ours, err = j.atPace(ctx, o, 0, watched, 0)
+		seen, err = j.atPace(ctx, o, 0, watched, 0)
 		return err
 	}))
-	if err != nil {
-		return l, err
-	}
-	settle()
-	rate, cpu, err := bareDisk(ctx, o, memory/stateWorkers, pick)
-	if err != nil {
-		return l, fmt.Errorf("loop over Pebble alone: %w", err)
-	}
-	_, err = l.floors(o, int64(l.StateBytes))
-	l.Figures = []figure{
-		{Name: "memory for caches", Value: float64(memory) / (1 << 20), Unit: "MiB"},
-		perSecond("elements", ours.rate),
-		perSecond("updates of Pebble alone", rate),
-		{Name: "elements / updates of Pebble alone", Value: ratio(ours.rate, rate), Unit: "x", AtLeast: 5},
-		{Name: "CPU of Pebble alone / of an element", Value: ratio(cpu, ours.cpu), Unit: "x"},
-	}
-	return l, err
+	return seen, err
 }
 
-// bareDisk gives the updates per second of all workers' loops, and the CPU seconds of each.
-func bareDisk(ctx context.Context, o stateOptions, memory int64, pick func(uint64) uint64) (rate, cpu float64, err error) {
-	var all []*bareStore
-	defer func() {
-		for _, s := range all {
-			err = errors.Join(err, s.close())
-		}
-	}()
-	for i := range stateWorkers {
-		s, err := openBare(filepath.Join(o.folder, fmt.Sprint("bare-", i)), memory)
-		if err != nil {
-			return 0, 0, err
-		}
-		all = append(all, s)
-	}
-	each := func(f func(worker uint64, s *bareStore) error) error {
-		errs := make([]error, len(all))
-		var wg sync.WaitGroup
-		for i, s := range all {
-			wg.Go(func() { errs[i] = f(uint64(i), s) })
-		}
-		wg.Wait()
-		return errors.Join(errs...)
-	}
-	err = each(func(worker uint64, s *bareStore) error { // load
-		for k := worker; k < uint64(o.keys) && ctx.Err() == nil; k += stateWorkers {
-			if err := s.update(k + 1); err != nil {
-				return err
-			}
-		}
-		return ctx.Err()
-	})
-	done := make([]uint64, len(all))
-	var start time.Time
-	var used float64
-	for _, d := range []time.Duration{diskWarmUp * watched, watched} {
-		if err != nil {
-			return 0, 0, err
-		}
-		start, used = time.Now(), cpuSeconds()
-		err = each(func(worker uint64, s *bareStore) (err error) {
-			done[worker], err = s.updates(ctx, o.span(d), worker, pick)
-			return err
-		})
-	}
-	var n float64
-	for _, m := range done {
-		n += float64(m)
-	}
-	return n / time.Since(start).Seconds(), ratio(cpuSeconds()-used, n), err
-}
-
-// bareStore is a Pebble store with the settings of the state backend's own.
-type bareStore struct {
-	db     *pebbledb.DB
+// plainLedger is a ledger as somebody writes it who knows Pebble: it reads the account of an element, decodes, changes,
+// encodes and writes it. All that the store takes is in its memory: Pebble takes memory tables out of what its cache of
+// blocks has. As for the state backend, there is no log, no compression (notes have no order), and filters.
+type plainLedger struct {
+	process.NoTimers[uint64, touched]
+	folder string
 	blocks *pebbledb.Cache
-	next   uint64
+	db     *pebbledb.DB
+	failed error // of opening
 	key    [8]byte
+	value  [accountBytes - 8]byte
 }
 
-func openBare(folder string, memory int64) (*bareStore, error) {
-	s := &bareStore{blocks: pebbledb.NewCache(memory)}
+func newPlainLedger(in string, memory int64) *plainLedger {
+	l := &plainLedger{blocks: pebbledb.NewCache(memory)}
+	if l.folder, l.failed = os.MkdirTemp(in, "plain-"); l.failed != nil {
+		return l
+	}
 	options := &pebbledb.Options{
-		Cache: s.blocks, MemTableSize: diskWrites, MemTableStopWritesThreshold: 4, DisableWAL: true,
-		FormatMajorVersion: pebbledb.FormatNewest, Logger: quiet{},
+		Cache: l.blocks, MemTableSize: uint64(memory / 8), DisableWAL: true, FormatMajorVersion: pebbledb.FormatNewest, Logger: quiet{},
 	}
 	for i := range options.Levels {
 		options.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
-	var err error
-	if s.db, err = pebbledb.Open(folder, options); err != nil {
-		s.blocks.Unref()
+	l.db, l.failed = pebbledb.Open(l.folder, options)
+	return l
+}
+
+// Close implements process.Closer.
+func (l *plainLedger) Close() (err error) {
+	if l.db != nil {
+		err = l.db.Close()
 	}
-	return s, err
+	l.blocks.Unref()
+	return errors.Join(err, os.RemoveAll(l.folder))
 }
 
-func (s *bareStore) close() error {
-	defer s.blocks.Unref()
-	return s.db.Close()
-}
-
-// updates updates keys that pick chooses for a worker, for a time.
-func (s *bareStore) updates(ctx context.Context, d time.Duration, worker uint64, pick func(uint64) uint64) (n uint64, err error) {
-	for start := time.Now(); n%256 != 0 || time.Since(start) < d; n++ {
-		if n%256 == 0 && ctx.Err() != nil {
-			return n, ctx.Err()
-		}
-		if err := s.update(pick(s.next*stateWorkers+worker) + 1); err != nil {
-			return n, err
-		}
-		s.next++
+func (l *plainLedger) ProcessElement(ctx *process.KeyedContext[uint64], t touch, out *process.Collector[touched]) error {
+	if l.failed != nil {
+		return l.failed
 	}
-	return n, nil
-}
-
-// update does to the account of a key what a ledger does.
-func (s *bareStore) update(k uint64) error {
-	var b [accountBytes - 8]byte
-	binary.BigEndian.PutUint64(s.key[:], scramble(k))
-	v, closer, err := s.db.Get(s.key[:])
-	switch {
-	case err == nil:
-		copy(b[:], v)
-		if err := closer.Close(); err != nil {
-			return err
-		}
-	case !errors.Is(err, pebbledb.ErrNotFound):
+	var a account
+	binary.BigEndian.PutUint64(l.key[:], t.Key)
+	v, closer, err := l.db.Get(l.key[:])
+	if err == nil {
+		a.decode(v)
+		err = closer.Close()
+	}
+	if err != nil && !errors.Is(err, pebbledb.ErrNotFound) {
 		return err
 	}
-	count := binary.LittleEndian.Uint64(b[:])
-	slots := uint64(len(b)/8 - 1)
-	if count > 0 && binary.LittleEndian.Uint64(b[8+count%slots*8:]) != note(k, count) {
-		return fmt.Errorf("look into the account of key %d: it does not hold what was written", k)
+	if !a.touch(t.Key) {
+		return errLost(ctx.Key())
 	}
-	count++
-	binary.LittleEndian.PutUint64(b[:], count)
-	binary.LittleEndian.PutUint64(b[8+count%slots*8:], note(k, count))
-	return s.db.Set(s.key[:], b[:], pebbledb.NoSync)
+	out.Collect(touched{t.Key, a.Count, t.At})
+	a.encode(l.value[:])
+	return l.db.Set(l.key[:], l.value[:], pebbledb.NoSync)
+}
+
+func (a *account) decode(b []byte) {
+	a.Count = binary.LittleEndian.Uint64(b)
+	for i := range a.Notes {
+		a.Notes[i] = binary.LittleEndian.Uint64(b[8+8*i:])
+	}
+}
+
+func (a *account) encode(b []byte) {
+	binary.LittleEndian.PutUint64(b, a.Count)
+	for i, n := range a.Notes {
+		binary.LittleEndian.PutUint64(b[8+8*i:], n)
+	}
 }
 
 // quiet is a logger of what nobody reads.
@@ -188,10 +148,10 @@ func (quiet) Infof(string, ...any)      {}
 func (quiet) Errorf(string, ...any)     {}
 func (quiet) Fatalf(f string, x ...any) { panic(fmt.Sprintf(f, x...)) }
 
-// zipf picks keys whose frequencies are Zipf's.
-func zipf(keys int) func(uint64) uint64 {
+// zipf picks keys whose frequencies are Zipf's: 1/rank^exponent, which is not 1.
+func zipf(keys int, exponent float64) func(uint64) uint64 {
 	// weight is about the sum of the frequencies of all ranks below x, and place is its inverse.
-	const e = 1 - zipfExponent
+	e := 1 - exponent
 	weight := func(x float64) float64 { return (math.Pow(x+1, e) - 1) / e }
 	place := func(w float64) float64 { return math.Pow(w*e+1, 1/e) - 1 }
 	all := weight(float64(keys))

@@ -42,18 +42,28 @@ func newLedger(rt *process.Runtime) *ledger {
 func (l *ledger) ProcessElement(ctx *process.KeyedContext[uint64], t touch, out *process.Collector[touched]) error {
 	var lost bool
 	l.account.Update(func(a *account) {
-		at := &a.Notes[a.Count%uint64(len(a.Notes))]
-		if lost = a.Count > 0 && *at != note(t.Key, a.Count); lost {
-			return
+		if lost = !a.touch(t.Key); !lost {
+			out.Collect(touched{t.Key, a.Count, t.At})
 		}
-		a.Count++
-		a.Notes[a.Count%uint64(len(a.Notes))] = note(t.Key, a.Count)
-		out.Collect(touched{t.Key, a.Count, t.At})
 	})
 	if lost {
-		return fmt.Errorf("look into the account of key %d: it does not hold what was written", ctx.Key())
+		return errLost(ctx.Key())
 	}
 	return nil
+}
+
+// touch counts a touch of the account of a key, if it holds what was written into it.
+func (a *account) touch(key uint64) bool {
+	if a.Count > 0 && a.Notes[a.Count%uint64(len(a.Notes))] != note(key, a.Count) {
+		return false
+	}
+	a.Count++
+	a.Notes[a.Count%uint64(len(a.Notes))] = note(key, a.Count)
+	return true
+}
+
+func errLost(key uint64) error {
+	return fmt.Errorf("look into the account of key %d: it does not hold what was written", key)
 }
 
 // counter counts touches in a state of one word.
@@ -83,12 +93,13 @@ type stateJob struct {
 	folder   string        // of what it writes
 	feed     *feed
 	out      *meters
-	files    *timedFiles                 // where elements go; nil: to out
-	wire     func(*stream.Stream[touch]) // what else is done with touches; nil: accounts are kept
-	written  atomic.Uint64               // elements, into files
-	flows    bool                        // elements are due
-	small    bool                        // count in states of one word
-	whole    int64                       // a larger checkpoint is of all the state, not of changes; 0: all are
+	files    *timedFiles                         // where elements go; nil: to out
+	wire     func(*stream.Stream[touch])         // what else is done with touches; nil: accounts are kept
+	written  atomic.Uint64                       // elements, into files
+	flows    bool                                // elements are due
+	small    bool                                // count in states of one word
+	own      func(*process.Runtime) *plainLedger // keep accounts past the backend; nil: in it
+	whole    int64                               // a larger checkpoint is of all the state, not of changes; 0: all are
 	before   uint64
 	options  []stream.Option
 	how      []stream.CheckpointOption
@@ -126,9 +137,12 @@ func (j *stateJob) start(ctx context.Context) error {
 func (j *stateJob) keep(touches *stream.Stream[touch]) {
 	keyed := touches.KeyBy(func(t touch) uint64 { return t.Key })
 	var counted *stream.Stream[touched]
-	if j.small {
+	switch {
+	case j.small:
 		counted = keyed.Process[*counter, touched](newCounter)
-	} else {
+	case j.own != nil:
+		counted = keyed.Process[*plainLedger, touched](j.own)
+	default:
 		counted = keyed.Process[*ledger, touched](newLedger)
 	}
 	counted.UID("ledger")
