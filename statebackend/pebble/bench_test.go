@@ -24,9 +24,9 @@ import (
 const (
 	benchKeys   = 1_200_000 // 163 MiB of keys and values
 	benchMemory = 16 << 20  // a tenth of it, for all that either has: rows, blocks, memory tables
-	benchBlocks = benchMemory / 16
-	// benchCache leaves room for two memory tables of a quarter of it each, and for what a tree has at least.
-	benchCache = (benchMemory - benchBlocks - leastTree) * 63 / 100
+	benchBlocks = benchMemory / 8
+	// benchCache leaves room for what a tree has at least, and for spare segments.
+	benchCache = (benchMemory - benchBlocks - leastTree) * 9 / 10
 	benchRun   = 512
 )
 
@@ -193,6 +193,24 @@ func BenchmarkUpdate(b *testing.B) {
 		if n := s.MemoryBytes(); n > benchMemory {
 			b.Errorf("the store has %d bytes, it may have %d", n, benchMemory)
 		}
+	})
+}
+
+// BenchmarkUpdateOneByOne asks for each slot by itself, as process functions do.
+func BenchmarkUpdateOneByOne(b *testing.B) {
+	thetas(b, func(b *testing.B, z *zipf) {
+		_, table, run := bench(b)
+		var out [1]unsafe.Pointer
+		var fresh [1]bool
+		keys := make([]int64, benchRun)
+		perKey(b, func() {
+			z.draw(keys)
+			run(keys)
+			for i := range keys {
+				fatal(b, table.Slots(i, i+1, out[:], fresh[:]))
+				(*total)(out[0])[0]++
+			}
+		})
 	})
 }
 

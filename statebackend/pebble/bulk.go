@@ -71,7 +71,7 @@ func (b *bulk) flush() error {
 		from = to
 	}
 	b.rows, b.data, b.any = b.rows[:0], b.data[:0], true
-	return errors.Join(b.tree.Ingest(context.Background(), paths), b.tree.broken()) // which moves them
+	return errors.Join(b.tree.takeOver(paths), b.tree.broken())
 }
 
 // finish puts all rows that are left into the tree.
@@ -89,6 +89,16 @@ func (b *bulk) finish() error {
 		}
 	}
 	return errors.Join(batch.Commit(pebble.NoSync), batch.Close())
+}
+
+// takeOver makes files that do not overlap parts of the tree, which moves them. It waits while level 0 has too many layers.
+func (t *tree) takeOver(paths []string) error {
+	if t.Metrics().Levels[0].Sublevels >= stopLayers {
+		if _, err := t.AsyncFlush(); err != nil { // which waits, as a write would
+			return err
+		}
+	}
+	return t.Ingest(context.Background(), paths)
 }
 
 // writeTable writes a file that the tree can take over.

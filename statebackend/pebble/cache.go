@@ -29,7 +29,9 @@ type cache struct {
 	small, main  queue
 	ghost        ghost
 	owners       []*ledger // by number
-	victims      []*row    // dirty ones that are going
+	victims      []*row    // that are to be written
+	late         []*row    // victims that go before they are written
+	news         []news
 	gone         []*segment
 	buf          []byte
 	bytes        int64 // of segments in use

@@ -1,13 +1,10 @@
 package pebble
 
-import (
-	"bytes"
-	"errors"
-	"slices"
-	"unsafe"
+import "unsafe"
 
-	"github.com/cockroachdb/pebble/v2"
-)
+// cleanShare is the part of the cache whose rows are written at once: the more, the fewer layers the tree has, and the more
+// rows are written that change again before they go.
+const cleanShare = 4
 
 // trim evicts rows until there is room for n bytes more in the limit and in the budget.
 func (c *cache) trim(n int) error {
@@ -32,11 +29,16 @@ func (c *cache) trim(n int) error {
 // evict clears segments until n bytes are free in the limit and n less are in use, or nothing is left to go.
 func (c *cache) evict(n int64) error {
 	target := c.bytes - max(0, c.used()-c.limit) - n
-	c.victims, c.gone = c.victims[:0], c.gone[:0]
+	c.gone, c.late = c.gone[:0], c.late[:0]
 	freed := int64(0)
+	var err error
 	for looks := (maxHeat + 2) * (len(c.small.segments) + len(c.main.segments)); looks > 0 && c.bytes-freed > target; looks-- {
 		s := c.oldest()
 		if s == nil {
+			break
+		}
+		if err = c.clean(s); err != nil {
+			c.main.push(s)
 			break
 		}
 		if c.clear(s) {
@@ -45,12 +47,14 @@ func (c *cache) evict(n int64) error {
 		}
 	}
 	c.stuck = freed == 0 // until addresses end
-	err := c.write(c.victims)
+	if err == nil {
+		err = c.write(c.late)
+	}
 	for _, s := range c.gone {
 		c.vacate(s)
 	}
 	clear(c.gone)
-	clear(c.victims)
+	clear(c.late)
 	c.store.fail(err)
 	return err
 }
@@ -67,8 +71,48 @@ func (c *cache) oldest() *segment {
 	return q.pop()
 }
 
-// clear moves or evicts the rows of a segment that was taken out of its queue. If some must stay it is in the main queue
-// again.
+// clean sees to it that the tree has the rows of a segment that are about to go. What it writes are cold rows of the segments
+// that come next as well, enough for a file of the tree: they stay in the cache, and need not be written when their turn
+// comes, unless they were changed again.
+func (c *cache) clean(s *segment) error {
+	c.victims = c.victims[:0]
+	size := c.gather(s)
+	if len(c.victims) == 0 {
+		return nil
+	}
+	for _, q := range []*queue{&c.small, &c.main} {
+		for i := 0; i < len(q.segments)-1 && size < c.limit/cleanShare; i++ {
+			size += c.gather(q.segments[i])
+		}
+	}
+	err := c.write(c.victims)
+	clear(c.victims)
+	return err
+}
+
+// gather adds the changed rows of a segment to the victims, but for those that were used of late and those whose addresses are
+// in use, and gives their bytes.
+func (c *cache) gather(s *segment) (size int64) {
+	if s.dirty == 0 {
+		return 0
+	}
+	c.settle(s)
+	s.dirty = 0
+	s.each(func(r *row) {
+		switch {
+		case r.state&(dirty|dead) != dirty:
+		case c.pinned(r) || r.heat > 0:
+			s.dirty++
+		default:
+			c.victims = append(c.victims, r)
+			size += int64(r.klen + r.vlen)
+		}
+	})
+	return size
+}
+
+// clear moves or evicts the rows of a segment that was taken out of its queue and cleaned. If some must stay it is in the main
+// queue again.
 func (c *cache) clear(s *segment) bool {
 	c.settle(s)
 	stay := false
@@ -82,12 +126,12 @@ func (c *cache) clear(s *segment) bool {
 			c.ghost.add(r.hash, c.limit)
 			c.forget(r)
 			if r.is(dirty) {
-				c.victims = append(c.victims, r)
+				c.late = append(c.late, r)
 			}
 		}
 	})
 	if stay {
-		c.main.push(s) // the memory of victims stays as it is: rows are only added behind it
+		c.main.push(s) // the memory of those that go stays as it is: rows are only added behind it
 	}
 	return !stay
 }
@@ -140,71 +184,4 @@ func (c *cache) flush() error {
 	clear(c.victims)
 	c.store.fail(err)
 	return err
-}
-
-// write tells the tree of rows, in the order of their keys.
-func (c *cache) write(rows []*row) error {
-	if len(rows) == 0 {
-		return c.store.tree.broken()
-	}
-	slices.SortFunc(rows, func(a, b *row) int { return bytes.Compare(a.key(), b.key()) })
-	size := int64(0)
-	for _, r := range rows {
-		size += int64(r.klen+r.vlen) + 32
-	}
-	c.pay(c.store.tree.fill(size))
-	c.store.trace(rows)
-	b := c.store.tree.NewBatch()
-	for _, r := range rows {
-		err := c.writeRow(b, r)
-		if err == nil && b.Len() > batchBytes {
-			if err = b.Commit(pebble.NoSync); err == nil {
-				err = b.Close()
-				b = c.store.tree.NewBatch()
-			}
-		}
-		if err != nil {
-			return errors.Join(c.errWrite(err), b.Close())
-		}
-	}
-	if err := b.Commit(pebble.NoSync); err != nil {
-		return errors.Join(c.errWrite(err), b.Close())
-	}
-	if err := errors.Join(b.Close(), c.store.tree.broken()); err != nil {
-		return c.errWrite(err)
-	}
-	return nil
-}
-
-// pay draws what the tree needs more on the budget. If that refuses, the cache gives spare memory up for it; what then still
-// lacks is asked for again at the next write, when the cache will have more to spare.
-func (c *cache) pay(need int64) {
-	t := c.store.tree
-	for need > 0 && t.extend(need) != nil && len(c.spare) > 1 {
-		for freed := int64(0); freed < need && len(c.spare) > 1; {
-			s := c.spare[len(c.spare)-1]
-			c.spare = c.spare[:len(c.spare)-1]
-			freed += s.bytes()
-			c.scrap(s)
-		}
-	}
-}
-
-func (c *cache) writeRow(b *pebble.Batch, r *row) error {
-	was := r.is(known)
-	r.state &^= dirty | known
-	if r.is(live) {
-		r.state |= known
-		l := c.owners[r.owner]
-		value, err := l.pack(c.buf[:0], r)
-		c.buf = value[:0]
-		if err != nil {
-			return err
-		}
-		return b.Set(r.key(), value, nil)
-	}
-	if was {
-		return b.Delete(r.key(), nil)
-	}
-	return nil
 }

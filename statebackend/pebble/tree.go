@@ -40,8 +40,8 @@ const (
 	// mostLayers is how many layers level 0 may have before all is merged into the level below. A read asks a filter for each
 	// of them, which is in memory; to merge is to write nearly all of the level below, as keys are scattered over it.
 	mostLayers = 16
-	// batchBytes is about how much is written at once: less than half a memory table.
-	batchBytes = 256 << 10
+	// stopLayers is how many layers level 0 has when writes wait until it has less.
+	stopLayers = 4 * mostLayers
 	// manifestBytes bounds the list of changes to the list of files, which is part of each snapshot.
 	manifestBytes = 64 << 10
 	// lastSpace is the last part of a tree that can be given out.
@@ -177,7 +177,7 @@ func (t *tree) number() int64 { return t.numbers.Add(1) }
 func (t *tree) open() (err error) {
 	o := &pebble.Options{
 		FS: t.fs, Cache: t.cached, MemTableSize: uint64(t.table), MemTableStopWritesThreshold: 2, DisableWAL: true, MaxOpenFiles: 256,
-		L0CompactionThreshold: 2 * mostLayers, L0StopWritesThreshold: 4 * mostLayers, // the first is compared with twice the layers
+		L0CompactionThreshold: 2 * mostLayers, L0StopWritesThreshold: stopLayers, // the first is compared with twice the layers
 		MaxManifestFileSize: manifestBytes, LBaseMaxBytes: baseBytes, FormatMajorVersion: pebble.FormatNewest, Logger: silent{},
 	}
 	o.Local.ReadaheadConfig = objstorageprovider.NewReadaheadConfig()

@@ -1,6 +1,7 @@
 package pebble
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"unsafe"
@@ -17,7 +18,16 @@ type valueTable struct {
 	found []*row // of a call of Slots
 	asked int    // rows of this run that were asked for one by one
 	eager bool   // most of the last run's were, so that those of this one are read together
+	near  int    // rows of this run before this one were read together
+	run   int    // rows that the run has
 }
+
+const (
+	// aheadShare is the part of the cache that is read together at most: rows must not be gone before they are used.
+	aheadShare = 16
+	// leastAhead is what a key and a value of unknown size are taken to have.
+	leastAhead = 96
+)
 
 func newValueTable(l ledger) *valueTable {
 	t := &valueTable{ledger: l}
@@ -33,26 +43,36 @@ func (t *valueTable) Lookahead() *statebackend.Lookahead { return &t.ahead }
 // lapse implements keeper.
 func (t *valueTable) lapse() {
 	t.ledger.lapse()
-	t.eager, t.asked = t.asked > 0 && 2*t.asked >= len(t.store.hashes), 0
+	if t.asked > 0 {
+		t.eager = 2*t.asked >= t.run
+	}
+	t.asked, t.near, t.run = 0, 0, len(t.store.hashes)
+}
+
+// SetNamespace implements statebackend.Table. Only rows of one namespace are read together.
+func (t *valueTable) SetNamespace(canonical []byte) {
+	if !bytes.HasSuffix(t.ns, canonical) {
+		t.asked, t.near, t.eager = 0, 0, false
+	}
+	t.ledger.SetNamespace(canonical)
 }
 
 func (t *valueTable) row(i int) (*row, error) {
 	t.asked++
-	key := t.compose(t.shape.spaces[0], i)
-	if n := len(t.store.hashes); t.eager && n-i >= fewWants {
-		t.eager = false
+	if t.eager && i >= t.near {
 		if err := t.readAhead(i); err != nil {
 			return nil, err
 		}
-		key = t.compose(t.shape.spaces[0], i)
 	}
-	return t.store.cache.get(&t.ledger, key, t.what())
+	return t.store.cache.get(&t.ledger, t.compose(t.shape.spaces[0], i), t.what())
 }
 
-// readAhead reads what the cache does not have of the rows of the run from i on.
+// readAhead reads what the cache does not have of the next rows of the run from i on.
 func (t *valueTable) readAhead(i int) error {
 	c := t.store.cache
-	for ; i < len(t.store.hashes); i++ {
+	most := max(fewWants, int(c.limit/aheadShare)/(int(headBytesOfRow)+max(int(t.size), leastAhead)))
+	t.near = min(len(t.store.hashes), i+most)
+	for ; i < t.near; i++ {
 		t.batch.look(c, t.compose(t.shape.spaces[0], i), i)
 	}
 	return t.batch.read(c, &t.ledger, t.what(), func(int, *row) {})
@@ -79,6 +99,17 @@ func (t *valueTable) Slots(from, to int, out []unsafe.Pointer, fresh []bool) err
 	}
 	if err := t.enter(0); err != nil {
 		return err
+	}
+	if to == from+1 {
+		r, err := t.row(from)
+		if err == nil {
+			r, fresh[0], err = t.lend(r, t.now())
+		}
+		if err != nil {
+			return err
+		}
+		out[0] = r.address()
+		return nil
 	}
 	c := t.store.cache
 	t.found = append(t.found[:0], make([]*row, to-from)...)

@@ -157,37 +157,3 @@ func TestWindowsNeedNotFitIntoMemory(t *testing.T) {
 		t.Errorf("the windows sum up to %d, %v", sum, err)
 	}
 }
-
-// TestSavepointOfWindowsInMemoryNeedsKeepInMemory goes from memory to disk.
-func TestSavepointOfWindowsInMemoryNeedsKeepInMemory(t *testing.T) {
-	build := func(env *stream.Env, n int64, rate float64, change func(*windowed) *windowed, look func()) {
-		keyed := env.FromGenerator(n, func(i int64) visit { look(); return visit{Who: i % 10, At: i, N: 1} }, rate).UID("visits").
-			AssignTimestampsAndWatermarks(watermark.BoundedOutOfOrderness(0, func(v visit) time.Time { return time.UnixMilli(v.At) })).UID("times").
-			KeyBy(visit.who)
-		change(keyed.Window(window.Tumbling(time.Hour))).Sum(visit.n).UID("sums").Discard()
-	}
-	env := stream.NewEnv().SetParallelism(1)
-	read, once := make(chan struct{}), sync.Once{}
-	build(env, 1<<40, 20_000, asTheyAre, func() { once.Do(func() { close(read) }) })
-	job, err := env.ExecuteAsync(t.Context(), "windows")
-	if err != nil {
-		t.Fatal(err)
-	}
-	<-read
-	at, err := job.StopWithSavepoint(t.Context(), t.TempDir(), false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	restore := func(change func(*windowed) *windowed) error {
-		env := stream.NewEnv(stream.WithSavepoint(at), stream.WithBackends(pebble.Backend{Folder: t.TempDir()})).SetParallelism(1)
-		build(env, 100_000, 0, change, func() {})
-		_, err := env.Execute(t.Context(), "windows")
-		return err
-	}
-	if err := restore(asTheyAre); err == nil || !strings.Contains(err.Error(), "KeepInMemory") || !strings.Contains(err.Error(), `"slices"`) {
-		t.Errorf("got %v", err)
-	}
-	if err := restore((*windowed).KeepInMemory); err != nil {
-		t.Error(err)
-	}
-}
