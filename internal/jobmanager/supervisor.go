@@ -2,6 +2,7 @@ package jobmanager
 
 import (
 	"context"
+	"log/slog"
 	"math"
 	"sync"
 	"time"
@@ -142,7 +143,23 @@ func (s *supervisor) failed(r *regionRun, err error) {
 	s.post(func() {
 		s.job.failed(r.number, err)
 		s.do(s.machine.Failed(s.now(), r.region.index, r.number, err))
+		s.warn(err)
 	})
+}
+
+// warn tells people about a failure that no caller gets to know, as the job goes on. One that comes again and again, as a record
+// does that can't be processed, is told after 1, 2, 4, 8 ... times.
+func (s *supervisor) warn(err error) {
+	if p := s.machine.Phase(); p == control.JobEnding || p == control.JobOver {
+		return // Wait tells
+	}
+	j := s.job
+	j.mu.Lock()
+	same, restarts := j.repeats.times, j.record.Restarts
+	j.mu.Unlock()
+	if same&(same-1) == 0 {
+		slog.Warn("a job is restarted after a failure", "job", j.job.Name, "restarts", restarts, "same failure in a row", same, "error", err)
+	}
 }
 
 // failedAll takes a failure that is nobody's.
@@ -156,6 +173,9 @@ func (s *supervisor) failedAll(err error) {
 			s.job.failed(s.latest(), err)
 		}
 		s.do(actions)
+		if len(actions) > 0 {
+			s.warn(err)
+		}
 	})
 }
 
