@@ -112,6 +112,15 @@ func TestSnapshotsInMemoryAreLimited(t *testing.T) {
 				t.Errorf("error %.300v, want %q", err, want)
 			}
 		}
+		err = func() error { // what would go into the manifest is state as well
+			env := stream.NewEnv(stream.WithMemoryStorageLimit(1000)).SetParallelism(1).EnableCheckpointing(20 * time.Millisecond)
+			largeState(env, 5000)
+			_, err := env.Execute(t.Context(), "large")
+			return err
+		}()
+		if err == nil || !strings.Contains(err.Error(), "snapshots in memory take 1000 of each subtask") {
+			t.Errorf("beyond a small limit: %.300v", err)
+		}
 		if err := run(stream.WithMemoryStorageLimit(8 << 20)); err != nil {
 			t.Errorf("with a higher limit: %.300v", err)
 		}

@@ -250,12 +250,12 @@ func TestTheNewestNameOfALayerCounts(t *testing.T) {
 
 func TestUselessKeysAreToldWithTheirReason(t *testing.T) {
 	c := resolve(t, Texts("x", map[string]string{
-		"execution.checkpointing.intervall": "1 s", "my.own": "1", "env.java.opts.all": "-Xmx1g", "taskmanager.numberOfTaskSlots": "4",
+		"execution.checkpointing.intervall": "1 s", "execution.checkpoint.mode": "x", "my.own": "1", "env.java.opts.all": "-Xmx1g", "taskmanager.numberOfTaskSlots": "4",
 		"state.backend.rocksdb.block.blocksize": "4 kb", "jobmanager.rpc.port": "6123",
 	}))
 	want := []string{
 		"x: ignored, as it concerns the JVM only: env.java.opts.all",
-		"x: ignored, unknown keys: execution.checkpointing.intervall (did you mean execution.checkpointing.interval?), my.own",
+		"x: ignored, unknown keys: execution.checkpoint.mode (did you mean execution.checkpointing.mode?), execution.checkpointing.intervall (did you mean execution.checkpointing.interval?), my.own",
 		"x: ignored, as it concerns a cluster, and the job runs in this process: jobmanager.rpc.port, taskmanager.numberOfTaskSlots",
 		"x: ignored, as it tunes RocksDB; pebble.Backend has the settings of the backend on disk: state.backend.rocksdb.block.blocksize",
 	}

@@ -44,7 +44,7 @@ func (n *notes) warnings() []string {
 
 // nearest is a known key that differs in few letters, "" if none does.
 func nearest(key string, names map[string]string) string {
-	best, found := 2+len(key)/16, "" // one letter of a short key, three of a long one
+	best, found := 2+len(key)/12, "" // one letter of a short key, four of a long one; no key of Flink's is that near to another
 	for name := range names {
 		if d := distance(key, name); d < best || d == best && found != "" && name < found {
 			best, found = d, name

@@ -101,7 +101,7 @@ func processOptions() []Option {
 		{Key: "metrics.latency.interval", Type: Duration, Default: "0 ms", Meaning: "time between two latency markers of a source; 0: none"},
 		{Key: "metrics.latency.granularity", Type: Enum, Default: "operator", Values: []string{"single", "operator", "subtask"}, Meaning: "which latencies are measured apart"},
 		{Key: "rest.port", Type: Integer, Launcher: true, Meaning: "the job serves REST at this port; 0: any that is free"},
-		{Key: "rest.bind-port", Older: []string{"web.port", "jobmanager.web.port"}, Type: Text, Launcher: true, Meaning: "the same; a range (8081-8090) or list of ports takes the first that is free"},
+		{Key: "rest.bind-port", Older: []string{"web.port", "jobmanager.web.port"}, Type: Text, Launcher: true, Meaning: "the same; a range (8081-8090) or list of ports takes the first that is free; -1: it serves none"},
 		{Key: "rest.bind-address", Older: []string{"web.address", "jobmanager.web.address"}, Type: Text, Default: "127.0.0.1", Launcher: true, Meaning: "address of the machine at which REST is served, if a port is set"},
 		{Key: "execution.check", Type: Boolean, Default: "false", Launcher: true, Meaning: "dry run: Execute says whether the job could start, and ends the process (a key of Flott's own)"},
 	}

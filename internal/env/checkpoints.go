@@ -138,6 +138,16 @@ func (c *Checkpoints) inMemory() bool {
 	return c.Recovery == "" && (c.Dir == "" || c.Storage == InMemory)
 }
 
+// inline is the size up to which pieces of state go into the manifest. What is more than memory takes of a subtask must not: only
+// files are counted there.
+func (c *Checkpoints) inline() int {
+	n := c.InlineBytes
+	if n == 0 {
+		n = checkpoint.DefaultInlineBytes
+	}
+	return int(min(int64(n), c.MemoryLimit))
+}
+
 // disk is where folders are.
 func (c *Checkpoints) disk() vfs.FS {
 	if c.FS != nil {
@@ -171,7 +181,7 @@ func (e *Env) keeping(ctx context.Context, jg *plan.JobGraph, id, name string) (
 	}
 	k.places = e.places()
 	places := k.places
-	k.opt = &jobmanager.CheckpointOptions{Config: cfg, FS: places, SavepointFS: places, Incremental: c.Incremental, InlineBytes: c.InlineBytes, Token: id[:min(12, len(id))]}
+	k.opt = &jobmanager.CheckpointOptions{Config: cfg, FS: places, SavepointFS: places, Incremental: c.Incremental, InlineBytes: c.inline(), Token: id[:min(12, len(id))]}
 	switch {
 	case c.Recovery != "":
 		err = e.recover(&k, name)

@@ -246,7 +246,11 @@ func (a *application) rest() {
 		port = fmt.Sprint(n)
 	}
 	set(&port, a.c.Text, "rest.bind-port")
-	if port != "" {
+	switch port {
+	case "":
+	case "-1": // of the first versions: no dashboard
+		a.s.REST.Enabled = false
+	default:
 		a.s.REST.ListenAt(host + ":" + port)
 	}
 }

@@ -180,6 +180,17 @@ func TestExponentialDelayIsSetByItsKeys(t *testing.T) {
 	}
 }
 
+// The first versions switched the dashboard off by a port of -1.
+func TestThePortMinusOneServesNothing(t *testing.T) {
+	for _, key := range []string{"rest.bind-port", "jobmanager.web.port"} {
+		e := New()
+		e.Setup(func(s *Settings) { s.Configuration.Keys = []map[string]string{{key: "-1"}} })
+		if e.misconfigured != nil || e.Settings.REST.Enabled {
+			t.Errorf("%s: %v, %+v", key, e.misconfigured, e.Settings.REST)
+		}
+	}
+}
+
 func TestCodeWinsOverKeysOverLauncherOverFiles(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {
