@@ -125,3 +125,9 @@ type TimedWriter interface {
 	// called. Elements wait while it works, so it does much work in portions. An error fails the task.
 	OnTime(now int64) (next int64, err error)
 }
+
+// Claiming is implemented by sinks that would spoil what another sink of the same job writes to the same place.
+type Claiming interface {
+	// Claim says in words what the sink has for itself; two sinks of a job with the same answer are a mistake. "" is nothing.
+	Claim() string
+}

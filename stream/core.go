@@ -148,11 +148,29 @@ func (c *core) inspect(of any) {
 	if x, ok := of.(interface{ Check() error }); ok {
 		if err := x.Check(); err != nil {
 			c.env.report(fmt.Errorf("operator %q: %w", c.node.Name, err))
+			return
 		}
 	}
 	if x, ok := of.(interface{ Prepare(parallelism int) error }); ok {
 		c.node.Prepare = x.Prepare
 	}
+	if x, ok := of.(connector.Claiming); ok {
+		c.env.claim(x.Claim(), c.node.Name)
+	}
+}
+
+// claim notes what a sink of the next job has for itself.
+func (e *Env) claim(what, operator string) {
+	if what == "" {
+		return
+	}
+	if e.claims[what] {
+		e.report(fmt.Errorf("operator %q: another sink of the job writes %s already: use other names, with PartPrefix for example", operator, what))
+	}
+	if e.claims == nil {
+		e.claims = map[string]bool{}
+	}
+	e.claims[what] = true
 }
 
 // sided says that the stream's operator has side outputs, if somebody reads them.

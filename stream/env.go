@@ -30,7 +30,8 @@ type Env struct {
 	e       *env.Env
 	time    TimeCharacteristic
 	aligned map[string]*watermarks.Group
-	loops   int64 // iterations so far
+	loops   int64           // iterations so far
+	claims  map[string]bool // what sinks of the next job have for themselves
 }
 
 // Option is a setting of an environment.
@@ -168,6 +169,7 @@ func (e *Env) Execute(ctx context.Context, name string) (*Result, error) {
 
 // ExecuteAsync starts what was built and returns a handle on the running job.
 func (e *Env) ExecuteAsync(ctx context.Context, name string) (*Job, error) {
+	e.claims = nil
 	x, err := e.e.Start(ctx, name)
 	if err != nil {
 		return nil, err

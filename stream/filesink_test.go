@@ -16,6 +16,7 @@ import (
 
 	"github.com/flott-dev/flott/connector/csv"
 	"github.com/flott-dev/flott/connector/file"
+	"github.com/flott-dev/flott/connector/filesink"
 	"github.com/flott-dev/flott/stream"
 )
 
@@ -78,6 +79,28 @@ func TestMistakesOfWriteToFilesAreReportedWithTheLine(t *testing.T) {
 	_, err := env.Execute(context.Background(), "files")
 	if !errors.Is(err, own) || !strings.Contains(err.Error(), "filesink_test.go:") || !strings.Contains(err.Error(), `"out"`) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestSinksThatWouldTakeEachOthersFilesAreAMistake(t *testing.T) {
+	dir := t.TempDir()
+	lines := file.TextEncoding[int64]("\n")
+	other := filesink.New(dir, lines).PartSuffix(".txt")
+	env := stream.NewEnv()
+	numbers := env.FromSequence(1, 4)
+	numbers.WriteToFiles(dir, lines)
+	numbers.CommitTo(other)
+	numbers.CommitTo(filesink.New(dir, lines).PartPrefix("other"))
+	numbers.CommitTo(filesink.New("file://"+dir+"/", lines))
+	_, err := env.Execute(context.Background(), "files")
+	if want := "another sink of the job writes files part-* in " + dir + " already"; err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "PartPrefix") {
+		t.Errorf("got %v, want %q", err, want)
+	}
+	for range 2 { // jobs that follow one another may
+		env.FromSequence(1, 4).CommitTo(other)
+		if _, err := env.Execute(context.Background(), "files"); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -7,5 +7,6 @@ import "context"
 // 0 and moves only when every subtask waits. The same seed gives the same run; the trace names the subtask of each step.
 // For tests of order and time; sources that read from outside (connectors, functions) can't be simulated.
 func (e *Env) Simulate(ctx context.Context, name string, seed uint64) (trace string, err error) {
+	e.claims = nil
 	return e.e.Simulate(ctx, name, seed)
 }

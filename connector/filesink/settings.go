@@ -187,6 +187,8 @@ func checkBucket(bucket string) error {
 		switch {
 		case part == "":
 			return fmt.Errorf("bucket %q has an empty part; it is a relative path", bucket)
+		case part == "." || part == "..":
+			return fmt.Errorf("bucket %q: %q is no name of a folder; a bucket is a path below the sink's folder", bucket, part)
 		case hidden(part):
 			return fmt.Errorf("bucket %q: readers skip %q, which begins with a dot or an underscore", bucket, part)
 		case strings.ContainsAny(part, unfit):

@@ -9,6 +9,7 @@ package filesink
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"fmt"
 	"path/filepath"
 	"time"
 
@@ -211,6 +212,17 @@ func (s Sink[T]) KeepLeftovers() *Sink[T] { s.keep = true; return &s }
 func (s *Sink[T]) Check() error {
 	_, err := s.checked()
 	return err
+}
+
+// Claim implements connector.Claiming: two sinks with the same names in a folder would take each other's files for their own.
+func (s *Sink[T]) Claim() string {
+	where := s.where
+	if !s.remote {
+		if abs, err := filepath.Abs(s.dir); err == nil {
+			where = abs
+		}
+	}
+	return fmt.Sprintf("files %s-*%s in %s", s.prefix, s.ending(), where)
 }
 
 // Prepare looks at the folder before the job runs.

@@ -225,7 +225,7 @@ func TestBucketsAreFoundByTimesAndElements(t *testing.T) {
 
 func TestElementsWithoutAFitBucketAreRefused(t *testing.T) {
 	for bucket, text := range map[string]string{
-		"..": "readers skip", "a/../../b": "readers skip", "/etc": "empty part", "a//b": "empty part", "a/": "empty part", "_tmp": "readers skip",
+		"..": "no name of a folder", "a/../../b": "no name of a folder", "./a": "no name of a folder", "/etc": "empty part", "a//b": "empty part", "a/": "empty part", "_tmp": "readers skip",
 		"a\\b": "can't be the name", "a\x00": "can't be the name",
 	} {
 		m := vfs.NewMem()

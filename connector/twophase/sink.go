@@ -66,13 +66,15 @@ func Timeout(d time.Duration) Option { return func(s *settings) { s.timeout = d 
 func IgnoreFailuresAfterTimeout() Option { return func(s *settings) { s.forgives = true } }
 
 // New makes a sink. open connects one subtask, twice: its writer and its committer have a connection each. It is an error if
-// X can't be encoded, or failures are to be ignored after a timeout that is not set.
+// there is no open, X can't be encoded, or failures are to be ignored after a timeout that is not set.
 func New[T, X any](open func(connector.WriterContext) (Transactions[T, X], error), opts ...Option) (*Sink[T, X], error) {
 	var set settings
 	for _, o := range opts {
 		o(&set)
 	}
 	switch {
+	case open == nil:
+		return nil, errors.New("make a two-phase-commit sink: nothing opens the connection: the function is nil")
 	case set.timeout < 0 || set.timeout > 0 && set.timeout < time.Millisecond:
 		return nil, fmt.Errorf("make a two-phase-commit sink: a transaction timeout of %v: it must be 1 ms or more", set.timeout)
 	case set.forgives && set.timeout == 0:

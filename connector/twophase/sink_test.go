@@ -217,6 +217,9 @@ func TestBadSettingsAreRefused(t *testing.T) {
 	}
 	type unencodable struct{ F func() }
 	open := func(connector.WriterContext) (twophase.Transactions[string, unencodable], error) { return nil, nil }
+	if _, err := twophase.New[string, string](nil); err == nil || !strings.Contains(err.Error(), "nil") {
+		t.Errorf("without a connection: %v", err)
+	}
 	if _, err := twophase.New(open); err == nil {
 		t.Error("a transaction that can't be in a snapshot is taken")
 	}
