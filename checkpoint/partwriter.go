@@ -96,9 +96,14 @@ func (p *partWriter) openBlock() {
 	p.buf = append(p.buf, make([]byte, blockHeader)...)
 }
 
-// wrote counts a row of the open block and seals the block when it is large enough.
+// wrote counts a row of the open block.
 func (p *partWriter) wrote() error {
 	p.blockCount++
+	return p.sealIfFull()
+}
+
+// sealIfFull seals the open block if it is large enough.
+func (p *partWriter) sealIfFull() error {
 	if len(p.buf)-p.blockAt < blockTarget {
 		return nil
 	}

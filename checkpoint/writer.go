@@ -2,7 +2,9 @@ package checkpoint
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/flott-dev/flott/internal/keygroup"
@@ -132,6 +134,17 @@ func (p *partWriter) table(index int, t *statebackend.FrozenTable) error {
 		return err
 	}
 	p.begin(index)
+	if t.Batches != nil && layout.stride() > 0 {
+		for b, err := range t.Batches {
+			if err == nil {
+				err = p.batch(&layout, b)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return p.end()
+	}
 	if t.Rows == nil {
 		return nil
 	}
@@ -158,6 +171,43 @@ func (p *partWriter) row(layout *rowLayout, row *statebackend.Row) error {
 		return err
 	}
 	return p.wrote()
+}
+
+// batch writes rows, as row does one by one.
+func (p *partWriter) batch(layout *rowLayout, b *statebackend.RowBatch) error {
+	stride := layout.stride()
+	switch {
+	case b.Keys.Width != layout.key.width:
+		return layout.key.misfit("key", b.Keys.At(0))
+	case b.Values.Width != layout.value.width:
+		return layout.value.misfit("value", b.Values.At(0))
+	case layout.stamped != (len(b.Times.B) > 0):
+		return errors.New("a batch of rows has no times, or the table no time to live")
+	}
+	for from := 0; from < b.N; {
+		if !p.open || b.Group != p.group {
+			if err := p.nextGroup(b.Group); err != nil {
+				return err
+			}
+		}
+		room := blockTarget - (len(p.buf) - p.blockAt)
+		to := min(b.N, from+(room+stride-1)/stride)
+		at := len(p.buf)
+		p.buf = slices.Grow(p.buf, (to-from)*stride)[:at+(to-from)*stride]
+		for out := p.buf[at:]; from < to; from++ {
+			n := copy(out, b.Keys.At(from))
+			if layout.stamped {
+				n += copy(out[n:], b.Times.At(from))
+			}
+			copy(out[n:], b.Values.At(from))
+			out = out[stride:]
+			p.blockCount++
+		}
+		if err := p.sealIfFull(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // nextGroup ends the block of a key group and begins one of another.

@@ -139,6 +139,7 @@ func (o *operatorSnapshot) load() error {
 			}
 			rows = append(rows, cloneRow(row))
 		}
+		t.Batches = nil
 		t.Rows = func(yield func(*statebackend.Row, error) bool) {
 			for i := range rows {
 				if !yield(&rows[i], nil) {

@@ -140,6 +140,9 @@ func (h *Handle) plainWidth() uintptr {
 	return 0
 }
 
+// Plain reports whether Append and Read only copy: an encoding is the Go memory of its value.
+func (h *Handle) Plain() bool { return h.plainWidth() > 0 }
+
 // isPlain says whether the encoding of a value of a size is its Go memory.
 func isPlain(c codec, size uintptr) bool {
 	p, ok := c.(*program)

@@ -92,9 +92,11 @@ type FrozenTable struct {
 	// list; a Deleted row takes away. In a whole table no row is Deleted.
 	Changes bool
 	// Rows gives the rows key group by key group in rising order, once or (but in a Restored) several times over: stretch by
-	// stretch; the elements of a list together and in order, the entries of a map together and in the order of insertion. Expired entries are left out. It is used once. An error ends
-	// it.
+	// stretch; the elements of a list together and in order, the entries of a map together and in the order of insertion.
+	// Expired entries are left out. It is used once. An error ends it.
 	Rows iter.Seq2[*Row, error]
+	// Batches, if it is not nil, gives the rows of a whole table of values in batches: either is used, once.
+	Batches iter.Seq2[*RowBatch, error]
 }
 
 // Frozen is what a store held at one moment. Its rows are read on another goroutine than the subtask's while the store is

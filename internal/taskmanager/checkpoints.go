@@ -171,6 +171,7 @@ func (s *scribe) part(w *checkpoint.Writer, i int, groups keygroup.Range, state 
 	}
 	for t := range st.Tables {
 		st.Tables[t].Rows = s.courtesy.rows(st.Tables[t].Rows)
+		st.Tables[t].Batches = s.courtesy.batches(st.Tables[t].Batches)
 	}
 	if on != nil {
 		st.Earlier, st.EarlierFolder = on.parts[i], on.folder

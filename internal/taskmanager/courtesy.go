@@ -57,3 +57,25 @@ func (c *courtesy) rows(rows iter.Seq2[*statebackend.Row, error]) iter.Seq2[*sta
 		}
 	}
 }
+
+// batches steps back between the batches of a table.
+func (c *courtesy) batches(batches iter.Seq2[*statebackend.RowBatch, error]) iter.Seq2[*statebackend.RowBatch, error] {
+	if batches == nil {
+		return nil
+	}
+	return func(yield func(*statebackend.RowBatch, error) bool) {
+		n := 0
+		for b, err := range batches {
+			if b != nil {
+				n += b.N
+			}
+			if n >= turnRows {
+				n = 0
+				c.yield()
+			}
+			if !yield(b, err) {
+				return
+			}
+		}
+	}
+}

@@ -75,3 +75,32 @@ func TestRowsBetweenWhichAWriterStepsBackAreTheSame(t *testing.T) {
 		t.Error("a table without rows has got some")
 	}
 }
+
+func TestBatchesBetweenWhichAWriterStepsBackAreTheSame(t *testing.T) {
+	bad := errors.New("bad")
+	all := func(yield func(*statebackend.RowBatch, error) bool) {
+		for i := range 20 {
+			if !yield(&statebackend.RowBatch{Group: i, N: turnRows / 3}, nil) {
+				return
+			}
+		}
+		yield(nil, bad)
+	}
+	c := &courtesy{clock: clock.NewManual(0)}
+	n, err := 0, error(nil)
+	for b, e := range c.batches(all) {
+		if e != nil {
+			err = e
+		} else if b.Group != n {
+			t.Fatalf("batch %d is %d", n, b.Group)
+		} else {
+			n++
+		}
+	}
+	if n != 20 || err != bad || c.next.Load() == 0 {
+		t.Errorf("%d batches and error %v, steps back again at %d", n, err, c.next.Load())
+	}
+	if c.batches(nil) != nil {
+		t.Error("there are batches where there were none")
+	}
+}

@@ -17,7 +17,6 @@ package heap
 import (
 	"errors"
 	"fmt"
-	"iter"
 
 	"github.com/flott-dev/flott/serde"
 	"github.com/flott-dev/flott/statebackend"
@@ -72,9 +71,9 @@ type keeper interface {
 	expect(n int64)
 	// adopt takes rows of a snapshot in.
 	adopt(a *arrivals) error
-	// freeze begins a snapshot and gives its rows, for another goroutine. No address that was handed out is used afterwards.
-	// The rows are changes if the second result says so.
-	freeze(f *frozen, how statebackend.Freezing) (rows iter.Seq2[*statebackend.Row, error], changes bool)
+	// freeze begins a snapshot and puts its rows, for another goroutine, into a table that is described. No address that was
+	// handed out is used afterwards.
+	freeze(f *frozen, how statebackend.Freezing, table *statebackend.FrozenTable)
 	SetNamespace(canonical []byte)
 }
 

@@ -45,9 +45,9 @@ func (s *store) Freeze(how statebackend.Freezing) (statebackend.Frozen, error) {
 		f.now = s.Now()
 	}
 	for _, t := range s.tables {
-		table := statebackend.FrozenTable{TableInfo: infoOf(s.Key, t.spec())}
-		table.Rows, table.Changes = t.freeze(f, how)
-		f.tables = append(f.tables, table)
+		table := &statebackend.FrozenTable{TableInfo: infoOf(s.Key, t.spec())}
+		t.freeze(f, how, table)
+		f.tables = append(f.tables, *table)
 	}
 	for _, k := range s.kept {
 		f.tables = append(f.tables, k.freeze(how))

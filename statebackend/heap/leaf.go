@@ -76,23 +76,58 @@ func (l *leaf) place() (page uint32, pos uint64) {
 // each calls begin once for every group, and f for every entry: stretch by stretch, and group by group in each, until f fails or
 // one of them returns false. The entry is a copy that is valid during the call.
 func (l *leaf) each(begin func(group int) bool, f func(e unsafe.Pointer, r *statebackend.Row) (bool, error)) error {
+	return l.stretches(func() (bool, error) {
+		more, err := l.show(begin, f)
+		begin = nil
+		return more, err
+	})
+}
+
+// segments calls f for all copies, some of one group at a time, until it returns false. Their order is that of each.
+func (l *leaf) segments(f func(group int, from, to uint32) bool) error {
+	return l.stretches(func() (bool, error) {
+		for i := range l.groups {
+			g := &l.groups[i]
+			for s := g.first; s != 0; s = l.next[s-1] {
+				if !f(l.first+i, (s-1)*l.per, l.end(g, s)) {
+					return false, nil
+				}
+			}
+		}
+		return true, nil
+	})
+}
+
+// stretches calls f for each stretch, until it fails or returns false.
+func (l *leaf) stretches(f func() (more bool, err error)) error {
 	defer l.close()
 	if err := l.open(); err != nil {
 		return err
 	}
-	for page, first := 0, true; first || page < len(l.sh.states); first = false {
+	for page := 0; ; {
 		var err error
 		if page, err = l.fill(page); err != nil {
 			return err
 		}
-		if !first {
-			begin = nil
-		}
-		if more, err := l.show(begin, f); err != nil || !more {
+		if more, err := f(); err != nil || !more || page >= len(l.sh.states) {
 			return err
 		}
 	}
-	return nil
+}
+
+// end is the number behind the copies of a segment of a group, which is counted from one.
+func (l *leaf) end(g *groupCopies, segment uint32) uint32 {
+	if segment-1 == g.last {
+		return g.to
+	}
+	return segment * l.per
+}
+
+// column are n copies' bytes at an offset, from one on.
+func (l *leaf) column(from uint32, n int, off, width uintptr) statebackend.ByteColumn {
+	size := l.sh.size
+	b := bytesAt(unsafe.Add(l.entry(from), off), uintptr(n-1)*size+width)
+	return statebackend.ByteColumn{B: b, Stride: int(size), Width: int(width)}
 }
 
 // open makes the memory for a stretch.
@@ -250,10 +285,7 @@ func (l *leaf) show(begin func(group int) bool, f func(e unsafe.Pointer, r *stat
 			return false, nil
 		}
 		for s := g.first; s != 0; s = l.next[s-1] {
-			end := s * l.per
-			if s-1 == g.last {
-				end = g.to
-			}
+			end := l.end(g, s)
 			for l.shown = (s - 1) * l.per; l.shown < end; l.shown++ {
 				e := l.entry(l.shown)
 				r.Hash = l.hashes[l.shown]

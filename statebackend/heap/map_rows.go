@@ -3,7 +3,6 @@ package heap
 import (
 	"cmp"
 	"fmt"
-	"iter"
 	"math/bits"
 	"slices"
 	"unsafe"
@@ -31,9 +30,9 @@ type olderEntry struct{ owner, id uint32 }
 const olderEntryBytes = 8
 
 // freeze implements keeper.
-func (t *mapTable) freeze(f *frozen, how statebackend.Freezing) (iter.Seq2[*statebackend.Row, error], bool) {
-	info, pages := infoOf(t.store.Key, &t.s), t.pages()
-	ch := t.base.take(f, how, &t.ledger, pages[1].changed(), t.Len(), &info, pages...)
+func (t *mapTable) freeze(f *frozen, how statebackend.Freezing, table *statebackend.FrozenTable) {
+	pages := t.pages()
+	ch := t.base.take(f, how, &t.ledger, pages[1].changed(), t.Len(), &table.TableInfo, pages...)
 	w := &mapRows{stamp: t.stamp, width: t.entries.rows.bits, owners: t.owners.rows.bits}
 	w.rowWriter = newRowWriter(f, t.owners.freeze(f, ch), &t.s, ch)
 	var only *pageBits
@@ -45,10 +44,11 @@ func (t *mapTable) freeze(f *frozen, how statebackend.Freezing) (iter.Seq2[*stat
 	w.cells = t.cells.freeze()
 	entry := make([]uint64, w.entries.size/8)
 	w.row = unsafe.Pointer(&entry[0])
-	if ch != nil {
-		return w.rows(w.changed), true
+	if table.Changes = ch != nil; table.Changes {
+		table.Rows = w.rows(w.changed)
+		return
 	}
-	return w.rows(w.all), false
+	table.Rows = w.rows(w.all)
 }
 
 // all yields the entries of a map.

@@ -17,7 +17,7 @@ type interrupted struct {
 func (i *interrupted) Tables() []statebackend.FrozenTable {
 	tables := i.Frozen.Tables()
 	for j := range tables {
-		tables[j].Rows = i.rows(tables[j].Rows)
+		tables[j].Rows, tables[j].Batches = i.rows(rowsOf(tables[j])), nil
 	}
 	return tables
 }
@@ -86,4 +86,36 @@ func testPassed(t *testing.T, k *kit[int64], keys int, update func()) {
 		want = freeze(t, k.store)
 	}
 	k.checkClosed()
+}
+
+// Batches hold what rows hold, and tables that have more than keys and plain values have none.
+func TestBatchesAreTheRows(t *testing.T) {
+	a := newAccounts(t, 3*block)
+	c := newCounter[int32](t)
+	keys := make([]int32, block)
+	for i := range keys {
+		keys[i] = int32(i) * 7 // 0 is in no page
+	}
+	c.count(keys)
+	texts := newCounter[string](t)
+	texts.count([]string{"a", "b"})
+	for _, c := range []struct {
+		name    string
+		store   *store
+		batches bool
+	}{{"wide", a.store, true}, {"narrow", c.store, true}, {"text keys", texts.store, false}} {
+		t.Run(c.name, func(t *testing.T) {
+			batched := freeze(t, c.store)
+			f, err := c.store.Freeze(statebackend.Freezing{})
+			ok(t, err)
+			for _, table := range f.Tables() {
+				if (table.Batches != nil) != c.batches {
+					t.Errorf("batches: %v, want %v", table.Batches != nil, c.batches)
+				}
+				table.Batches = nil
+				sameRows(t, &heldTable{table.TableInfo, readRows(t, table)}, batched.tables[table.Name])
+			}
+			f.Release()
+		})
+	}
 }

@@ -2,11 +2,13 @@ package heap
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"testing"
 	"unsafe"
 
+	"github.com/flott-dev/flott/serde"
 	"github.com/flott-dev/flott/statebackend"
 )
 
@@ -35,7 +37,7 @@ func readAll(t testing.TB, f statebackend.Frozen) *held {
 
 func readRows(t testing.TB, table statebackend.FrozenTable) (rows []statebackend.Row) {
 	t.Helper()
-	for r, err := range table.Rows {
+	for r, err := range rowsOf(table) {
 		ok(t, err)
 		c := *r
 		for _, b := range []*[]byte{&c.Key, &c.Namespace, &c.MapKey, &c.Value} {
@@ -47,6 +49,28 @@ func readRows(t testing.TB, table statebackend.FrozenTable) (rows []statebackend
 	}
 	slices.SortStableFunc(rows, func(a, b statebackend.Row) int { return a.Group - b.Group })
 	return rows
+}
+
+// rowsOf gives the rows of a table as they are written into snapshots: those of its batches, if it has any.
+func rowsOf(table statebackend.FrozenTable) iter.Seq2[*statebackend.Row, error] {
+	if table.Batches == nil {
+		return table.Rows
+	}
+	return func(yield func(*statebackend.Row, error) bool) {
+		for b, err := range table.Batches {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			hasher := (&serde.Key{Width: uintptr(b.Keys.Width)}).Hasher(testSeed)
+			for i := range b.N {
+				r := statebackend.Row{Group: b.Group, Key: b.Keys.At(i), Value: b.Values.At(i)}
+				if r.Hash = hasher.One(r.Key); !yield(&r, nil) {
+					return
+				}
+			}
+		}
+	}
 }
 
 func freeze(t testing.TB, s statebackend.Store) *held {

@@ -47,7 +47,27 @@ func (w *rowWriter) rows(emit emitter) iter.Seq2[*statebackend.Row, error] {
 			err = w.each(begin, func(e unsafe.Pointer, r *statebackend.Row) (bool, error) { return emit(e, r, yield) })
 		}
 		if err != nil {
-			yield(nil, fmt.Errorf("operator %q: snapshot of state %q: %w", w.frozen.store.Operator, w.name, err))
+			yield(nil, w.failed(err))
+		}
+	}
+}
+
+func (w *rowWriter) failed(err error) error {
+	return fmt.Errorf("operator %q: snapshot of state %q: %w", w.frozen.store.Operator, w.name, err)
+}
+
+// batches gives the rows of a whole table whose keys and values lie in its entries as they stand in a snapshot.
+func (w *rowWriter) batches() iter.Seq2[*statebackend.RowBatch, error] {
+	return func(yield func(*statebackend.RowBatch, error) bool) {
+		var b statebackend.RowBatch
+		err := w.segments(func(group int, from, to uint32) bool {
+			n := int(to - from)
+			b = statebackend.RowBatch{Group: group, N: n, Keys: w.column(from, n, w.keyOff, w.width)}
+			b.Values = w.column(from, n, w.slotOff, w.value.Size)
+			return yield(&b, nil)
+		})
+		if err != nil {
+			yield(nil, w.failed(err))
 		}
 	}
 }
@@ -83,13 +103,17 @@ func (w *rowWriter) encode(c *cells, slot unsafe.Pointer) (b []byte, err error) 
 }
 
 // freeze implements keeper.
-func (t *valueTable) freeze(f *frozen, how statebackend.Freezing) (iter.Seq2[*statebackend.Row, error], bool) {
+func (t *valueTable) freeze(f *frozen, how statebackend.Freezing, table *statebackend.FrozenTable) {
 	t.forget()
-	info, pages := infoOf(t.store.Key, &t.s), t.pages()
-	ch := t.base.take(f, how, &t.ledger, pages[0].changed(), t.Len(), &info, pages...)
+	pages := t.pages()
+	ch := t.base.take(f, how, &t.ledger, pages[0].changed(), t.Len(), &table.TableInfo, pages...)
+	table.Changes = ch != nil
 	w := newRowWriter(f, t.ix.freeze(f, ch), &t.s, ch)
 	c, stamp := t.cells.freeze(), t.stamp
-	return w.rows(func(e unsafe.Pointer, r *statebackend.Row, yield func(*statebackend.Row, error) bool) (_ bool, err error) {
+	if ch == nil && stamp == 0 && w.width > 0 && !w.suffixed && c.Plain() {
+		table.Batches = w.batches()
+	}
+	table.Rows = w.rows(func(e unsafe.Pointer, r *statebackend.Row, yield func(*statebackend.Row, error) bool) (_ bool, err error) {
 		slot := unsafe.Add(e, w.slotOff)
 		if stamp != 0 {
 			if r.At = *(*int64)(slot); w.expired(r.At) {
@@ -100,19 +124,19 @@ func (t *valueTable) freeze(f *frozen, how statebackend.Freezing) (iter.Seq2[*st
 			return false, err
 		}
 		return yield(r, nil), nil
-	}), ch != nil
+	})
 }
 
 // freeze implements keeper. Changes of a list that is older than the base are the elements that were appended since.
-func (t *listTable) freeze(f *frozen, how statebackend.Freezing) (iter.Seq2[*statebackend.Row, error], bool) {
-	info := infoOf(t.store.Key, &t.s)
-	ch := t.base.take(f, how, &t.ledger, t.grown, t.total, &info, t.pages()...)
+func (t *listTable) freeze(f *frozen, how statebackend.Freezing, table *statebackend.FrozenTable) {
+	ch := t.base.take(f, how, &t.ledger, t.grown, t.total, &table.TableInfo, t.pages()...)
+	table.Changes = ch != nil
 	if how.Anchor {
 		t.grown = 0
 	}
 	w := newRowWriter(f, t.ix.freeze(f, ch), &t.s, ch)
 	list := listShape{handle: t.handle, dated: t.dated, blocks: t.blocks.freeze()}
-	return w.rows(func(e unsafe.Pointer, r *statebackend.Row, yield func(*statebackend.Row, error) bool) (bool, error) {
+	table.Rows = w.rows(func(e unsafe.Pointer, r *statebackend.Row, yield func(*statebackend.Row, error) bool) (bool, error) {
 		c := list.cursor((*listHead)(unsafe.Add(e, w.slotOff)))
 		if ch != nil {
 			c.skip(ch.trackers[0].lengthAtBase(w.place()))
@@ -138,7 +162,7 @@ func (t *listTable) freeze(f *frozen, how statebackend.Freezing) (iter.Seq2[*sta
 				return false, nil
 			}
 		}
-	}), ch != nil
+	})
 }
 
 // encodeUnaligned gives the encoding of a value of fixed layout.
