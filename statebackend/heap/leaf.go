@@ -27,6 +27,7 @@ type leaf struct {
 	per     uint32        // entries in a segment
 	next    []uint32      // by segment: the next one of the group, plus one
 	used    int           // segments
+	allFit  bool          // there is room for everything
 	groups  []groupCopies // by group
 	hashes  []uint64      // by copy: of its key
 	places  []entryPlace  // by copy: where the entry lies, in a snapshot of changes
@@ -133,12 +134,17 @@ func (l *leaf) column(from uint32, n int, off, width uintptr) statebackend.ByteC
 // open makes the memory for a stretch.
 func (l *leaf) open() error {
 	groups, size := l.last-l.first+1, int(l.sh.size)
-	bytes := min(max(groups*groupStretch, leastStretch), mostStretch, len(l.sh.states)*l.sh.slots*size)
-	per := min(max(1, bytes/(groups*groupSegments*size)), max(1, mostSegment/size))
-	// A page must fit in any case, and there may be a segment for each group that is not full.
-	segments := max(bytes/size, l.sh.slots+1)/per + min(groups, l.sh.slots+1)
-	n := segments * per
-	places := 0
+	all := len(l.sh.states) * l.sh.slots
+	if l.sh.only != nil {
+		all = l.sh.only.n
+	}
+	all++ // zero
+	most := max(min(max(groups*groupStretch, leastStretch), mostStretch)/size, l.sh.slots+1)
+	l.allFit = all <= most
+	most = min(most, all)
+	per := min(max(1, most/(groups*groupSegments)), max(1, mostSegment/size))
+	segments := most/per + min(groups, most) // of each group, one may not be full
+	n, places := segments*per, 0
 	if l.sh.only != nil {
 		places = n
 	}
@@ -157,6 +163,9 @@ func (l *leaf) entry(i uint32) unsafe.Pointer {
 
 // fits says whether there is room for the entries of another page, in the worst case.
 func (l *leaf) fits() bool {
+	if l.allFit {
+		return true
+	}
 	slots := l.sh.slots + 1
 	return (len(l.next) - l.used) >= slots/int(l.per)+min(len(l.groups), slots)
 }
