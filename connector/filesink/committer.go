@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"sync/atomic"
 
 	"github.com/flott-dev/flott/connector"
 	"github.com/flott-dev/flott/internal/vfs"
@@ -14,9 +15,12 @@ import (
 
 // committer gives files their visible names.
 type committer struct {
-	fs    vfs.FS
-	dir   string
-	count func(name string, n int64)
+	fs       vfs.FS
+	dir      string
+	requests int // files at a time
+	count    func(name string, n int64)
+
+	visible, missing atomic.Int64 // not reported yet
 }
 
 // copying is implemented by file systems whose Rename copies and then removes, so that a crash in between leaves both names.
@@ -33,18 +37,44 @@ func copied(f vfs.FS, temp, name string) (bool, error) {
 	return false, nil
 }
 
-// Commit implements connector.Committer.
+// Commit implements connector.Committer. What is no longer needed goes last: whoever does not find it looks for what it has become.
 func (c *committer) Commit(ctx context.Context, all []Committable) error {
+	removals := func(f Committable) bool { return f.Name == "" }
+	shown := slices.DeleteFunc(slices.Clone(all), removals)
+	gone := slices.DeleteFunc(slices.Clone(all), func(f Committable) bool { return !removals(f) })
+	for _, part := range [][]Committable{shown, gone} {
+		err := together(len(part), c.requests, func(i int) error {
+			if err := ctx.Err(); err != nil {
+				return fmt.Errorf("file sink: commit: %w", err)
+			}
+			folder := path.Join(c.dir, part[i].Bucket)
+			if err := c.commit(folder, &part[i]); err != nil {
+				return fmt.Errorf("file sink: commit %s: %w", path.Join(folder, part[i].Name), err)
+			}
+			return nil
+		})
+		c.report()
+		if err != nil {
+			return err
+		}
+	}
+	return c.sync(all)
+}
+
+// report counts what was done, on the goroutine that may.
+func (c *committer) report() {
+	for name, n := range map[string]*atomic.Int64{"partFilesCommitted": &c.visible, "partFilesMissing": &c.missing} {
+		if n := n.Swap(0); n > 0 {
+			c.count(name, n)
+		}
+	}
+}
+
+// sync makes the names survive.
+func (c *committer) sync(all []Committable) error {
 	var folders []string
 	for i := range all {
-		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("file sink: commit: %w", err)
-		}
-		folder := path.Join(c.dir, all[i].Bucket)
-		if err := c.commit(folder, &all[i]); err != nil {
-			return fmt.Errorf("file sink: commit %s: %w", path.Join(folder, all[i].Name), err)
-		}
-		if !slices.Contains(folders, folder) {
+		if folder := path.Join(c.dir, all[i].Bucket); !slices.Contains(folders, folder) {
 			folders = append(folders, folder)
 		}
 	}
@@ -83,7 +113,7 @@ func (c *committer) commit(folder string, f *Committable) error {
 	if err := c.fs.Rename(temp, name); err != nil {
 		return again(err)
 	}
-	c.count("partFilesCommitted", 1)
+	c.visible.Add(1)
 	return nil
 }
 
@@ -100,7 +130,7 @@ func (c *committer) finish(temp, name string) error {
 	if err := c.fs.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove %s: %w", temp, again(err))
 	}
-	c.count("partFilesCommitted", 1)
+	c.visible.Add(1)
 	return nil
 }
 
@@ -113,7 +143,7 @@ func (c *committer) committed(f *Committable, visible int64) error {
 	if f.fresh {
 		return fmt.Errorf("%s has disappeared before it was committed", f.Temp)
 	}
-	c.count("partFilesMissing", 1)
+	c.missing.Add(1)
 	return nil
 }
 

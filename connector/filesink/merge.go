@@ -62,8 +62,7 @@ func (p *parts) beginMerge(g *group) error {
 // step does a little and tells what it costs.
 func (m *merge) step() (cost int64, done bool, err error) {
 	if m.at == len(m.group.pieces) {
-		_, err := m.out.finish()
-		return syncCost, true, err
+		return syncCost, true, m.out.finish()
 	}
 	before := m.out.size
 	cost = block

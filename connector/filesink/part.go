@@ -103,8 +103,16 @@ func (p *part) sync() error {
 	return nil
 }
 
-// finish writes the end of the file and closes it. It returns the compressor for another file.
-func (p *part) finish() (compressor, error) {
+// finish writes the end of the file and closes it.
+func (p *part) finish() error {
+	if _, err := p.end(); err != nil {
+		return err
+	}
+	return p.shut()
+}
+
+// end writes the end of the file. It returns the compressor for another file.
+func (p *part) end() (compressor, error) {
 	if err := p.spill(); err != nil {
 		return nil, err
 	}
@@ -124,12 +132,19 @@ func (p *part) finish() (compressor, error) {
 	if err := p.sync(); err != nil {
 		return nil, err
 	}
-	z, w := p.z, p.w
-	p.w, p.z, p.format, p.buf, p.out = nil, nil, nil, nil, nil
-	if err := w.Close(); err != nil {
-		return nil, fmt.Errorf("close %s: %w", p.path, err)
-	}
+	z := p.z
+	p.z, p.format, p.buf, p.out = nil, nil, nil, nil
 	return z, nil
+}
+
+// shut closes a file that has its end.
+func (p *part) shut() error {
+	w := p.w
+	p.w = nil
+	if err := w.Close(); err != nil {
+		return fmt.Errorf("close %s: %w", p.path, err)
+	}
+	return nil
 }
 
 // drop closes the file without finishing it, and removes it if no snapshot knows it.

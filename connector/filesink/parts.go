@@ -28,6 +28,8 @@ type parts struct {
 	open     map[string]*part  // by bucket
 	last     *part             // the one of open that was written to last
 	closed   []*part           // complete, to be prepared
+	ended    []*part           // of these, those that are to be closed together
+	settling bool              // files that get their end are closed together
 	removals []Committable     // hidden files of before, which the next checkpoint makes needless
 	buckets  map[string]bool   // whose folders are ready; true: used since the last snapshot
 	unsynced map[string]bool   // folders with names that a crash would lose
@@ -156,11 +158,18 @@ func (p *parts) close(f *part) error {
 	}
 	p.closed = append(p.closed, f)
 	p.buf = f.buf // one closed file's memory is another one's
-	z, err := f.finish()
+	z, err := f.end()
+	if err != nil {
+		return err
+	}
 	if z != nil {
 		p.spare = append(p.spare, z)
 	}
-	return err
+	if p.requests > 1 && p.settling {
+		p.ended = append(p.ended, f)
+		return nil
+	}
+	return f.shut()
 }
 
 // flush closes the files that are to be closed and makes all others survive a crash.
@@ -184,6 +193,8 @@ func (p *parts) flush(end bool, now int64) error {
 // settle closes the open files that are to be closed, and syncs the others.
 func (p *parts) settle(end bool, now int64) error {
 	all := end || p.onCheckpoint || p.sealed()
+	p.settling, p.ended = true, nil
+	defer func() { p.settling = false }()
 	for _, bucket := range slices.Sorted(maps.Keys(p.open)) {
 		f := p.open[bucket]
 		var err error
@@ -196,7 +207,7 @@ func (p *parts) settle(end bool, now int64) error {
 			return err
 		}
 	}
-	return nil
+	return together(len(p.ended), p.requests, func(i int) error { return p.ended[i].shut() })
 }
 
 // prepare gives away the closed files.

@@ -79,8 +79,7 @@ func (p *parts) copy(o *openPart, old vfs.File) error {
 		p.closed, p.open[o.bucket] = p.closed[:len(p.closed)-1], f
 		return nil
 	}
-	_, err = f.finish()
-	return err
+	return f.finish()
 }
 
 // raw puts bytes into a file as they are.

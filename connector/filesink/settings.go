@@ -31,13 +31,15 @@ const (
 
 // settings are what a sink is told, but for what depends on the type of its elements.
 type settings struct {
-	fs     vfs.FS
-	dir    string        // in fs
-	where  string        // the path or URL that the user gave
-	remote bool          // fs is no disk: files exist when they are closed, and not before
-	lost   error         // why the URL leads nowhere
-	ids    func() string // nil: random ones
-	run    string        // begins the ids of the job's writers in this process; "": they have nothing in common
+	fs       vfs.FS
+	dir      string // in fs
+	where    string // the path or URL that the user gave
+	remote   bool   // fs is no disk: files exist when they are closed, and not before
+	lost     error  // why the URL leads nowhere
+	requests int    // files that are closed and committed at a time; 0: one by one
+
+	ids func() string // nil: random ones
+	run string        // begins the ids of the job's writers in this process; "": they have nothing in common
 
 	prefix, suffix string
 	begin          string // of each file
@@ -90,7 +92,7 @@ func (s *settings) place(find connector.Places) {
 	}
 	switch {
 	case p.Remote:
-		s.fs, s.dir, s.remote = p.FS, p.Path, true
+		s.fs, s.dir, s.remote, s.requests = p.FS, p.Path, true, requests
 	case p.Path != s.where:
 		s.dir = p.Path
 	}

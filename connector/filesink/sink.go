@@ -1,8 +1,8 @@
 // Package filesink writes files exactly once: what a job that fails and goes on leaves visible in a folder holds each
 // element one time, and no half files. It owns the life of part files (begun hidden, closed, made visible when the
 // checkpoint that covers them is complete), when a new one begins and in which folder it lies; how an element becomes
-// bytes is a file.Encoding's. It starts no goroutines and takes no checkpoints: the engine, which drives its writers and
-// committers, does. Programs call it: filesink.New("out", jsonl.Encoding[Event]()), written to with CommitTo, or leave that to
+// bytes is a file.Encoding's. It takes no checkpoints: the engine, which drives its writers and committers, does. It starts
+// goroutines only to wait for several requests to a store at a time. Programs call it: filesink.New("out", jsonl.Encoding[Event]()), written to with CommitTo, or leave that to
 // WriteToFiles of a stream.
 package filesink
 
@@ -248,7 +248,7 @@ func (s *Sink[T]) Committer(ctx connector.WriterContext) (connector.Committer[Co
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
-	return &committer{fs: s.fs, dir: s.dir, count: ctx.Counter}, nil
+	return &committer{fs: s.fs, dir: s.dir, requests: s.requests, count: ctx.Counter}, nil
 }
 
 // checked is Check; it returns the pattern of the buckets, nil if they are not by time.

@@ -8,8 +8,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/flott-dev/flott/connector"
 	"github.com/flott-dev/flott/connector/file"
@@ -32,7 +34,7 @@ func stored(s *filesink.Sink[string], id func() string) func(vfs.FS) *filesink.S
 	return func(disk vfs.FS) *filesink.Sink[string] {
 		return s.On(nil, id).PlacedBy(func(string) (connector.Place, error) {
 			return connector.Place{FS: store{disk, &uploads}, Path: "out", Remote: true}, nil
-		}).(*filesink.Sink[string])
+		}).(*filesink.Sink[string]).OneByOne()
 	}
 }
 
@@ -51,12 +53,21 @@ func (s store) put(name string, data []byte) error {
 	if err := vfs.WriteFile(s.FS, temp, data); err != nil {
 		return err
 	}
-	if err := s.FS.MkdirAll(path.Dir(name)); err != nil {
-		return err
+	dir := path.Dir(name)
+	err := s.FS.MkdirAll(dir)
+	for i, c := range dir { // from the top
+		if err == nil && c == '/' {
+			err = s.FS.SyncDir(path.Dir(dir[:i]))
+		}
 	}
-	err := s.FS.Rename(temp, name)
-	for dir := path.Dir(name); err == nil && dir != "."; dir = path.Dir(dir) {
-		err = errors.Join(s.FS.SyncDir(dir), s.FS.SyncDir(path.Dir(dir)))
+	if err == nil {
+		err = s.FS.SyncDir(path.Dir(dir))
+	}
+	if err == nil {
+		err = s.FS.Rename(temp, name)
+	}
+	if err == nil {
+		err = s.FS.SyncDir(dir)
 	}
 	return err
 }
@@ -217,4 +228,93 @@ func TestAttemptsWithoutACheckpointLeaveNothing(t *testing.T) {
 	if _, _, hidden = contents(t, m, "out"); len(hidden) != 3 {
 		t.Errorf("there are %q", hidden)
 	}
+}
+
+// meeting is a store in which some calls wait until so many of their kind are under way.
+type meeting struct {
+	store
+	closing, renaming *crowd
+}
+
+// crowd lets those through that come when all have come.
+type crowd struct {
+	mu   sync.Mutex
+	left int
+	open chan struct{}
+}
+
+func newCrowd(n int) *crowd { return &crowd{left: n, open: make(chan struct{})} }
+
+func (c *crowd) wait() {
+	c.mu.Lock()
+	if c.left--; c.left == 0 {
+		close(c.open)
+	}
+	c.mu.Unlock()
+	<-c.open
+}
+
+func (m meeting) Create(name string, how vfs.Mode) (vfs.Writer, error) {
+	w, err := m.store.Create(name, how)
+	return meetingWriter{w, m.closing}, err
+}
+
+func (m meeting) Rename(from, to string) error {
+	m.renaming.wait()
+	if strings.HasSuffix(to, "/2/part-0-2") {
+		return fs.ErrPermission
+	}
+	return m.store.Rename(from, to)
+}
+
+type meetingWriter struct {
+	vfs.Writer
+	closing *crowd
+}
+
+func (w meetingWriter) Close() error {
+	w.closing.wait()
+	return w.Writer.Close()
+}
+
+// Requests to a store take long, so those of a checkpoint are under way together.
+func TestFilesOfAStoreAreClosedAndCommittedTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // who waits for others that don't come is a deadlock
+		disk := vfs.NewMem()
+		f := meeting{store{disk, new(atomic.Int64)}, newCrowd(3), newCrowd(3)}
+		s := filesink.New("store://out", file.TextEncoding[string]("\n")).BucketBy(func(x string) string { return x }).
+			PlacedBy(func(string) (connector.Place, error) {
+				return connector.Place{FS: f, Path: "out", Remote: true}, nil
+			}).(*filesink.Sink[string])
+		ctx := &writerContext{filetest.WriterContext{Number: 1}, clock.NewManual(0)}
+		w, err := s.Writer(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range []string{"0", "1", "2"} {
+			if err := w.Write(x, connector.ElementContext{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Flush(false); err != nil {
+			t.Fatal(err)
+		}
+		cs, err := w.(connector.CommittingWriter[string, filesink.Committable]).Prepare()
+		if err != nil || len(cs) != 3 {
+			t.Fatalf("prepared %v, %v", cs, err)
+		}
+		c, err := s.Committer(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Commit(t.Context(), cs); !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "out/2/part-0-2") {
+			t.Errorf("commit: %v", err)
+		}
+		if _, files, _ := contents(t, disk, "out"); !slices.Equal(files, []string{"out/0/part-0-0", "out/1/part-0-1"}) {
+			t.Errorf("visible are %q", files)
+		}
+		if n := ctx.Counts["partFilesCommitted"]; n != 2 {
+			t.Errorf("%d files were counted", n)
+		}
+	})
 }
