@@ -92,6 +92,9 @@ func (a *app) cancel(address, id string, with bool, dir, format string) error {
 	if format, err = checkFormat("cancel", format); err != nil {
 		return err
 	}
+	if err := c.keeps(id, dir); err != nil {
+		return fmt.Errorf("cancel job %s with a savepoint: %w", id, err)
+	}
 	to := dir
 	if to == "" {
 		to = "default savepoint directory"
@@ -103,6 +106,24 @@ func (a *app) cancel(address, id string, with bool, dir, format string) error {
 		return fmt.Errorf("cancel job %s with a savepoint: %w", id, err)
 	}
 	fmt.Fprintf(a.out, "Cancelled job %s. Savepoint stored in %s.\n", id, done.Location)
+	return nil
+}
+
+// keeps refuses to end a job with a savepoint that would be lost with it, unless the user names the place. An endpoint that does
+// not tell is asked for the savepoint all the same.
+func (c *client) keeps(id, dir string) error {
+	if dir != "" {
+		return nil
+	}
+	var settings []struct{ Key, Value string }
+	if err := c.do("GET", "/jobs/"+id+"/jobmanager/config", nil, &settings); err != nil {
+		return nil // the request that follows finds out what is wrong
+	}
+	for _, s := range settings {
+		if s.Key == "execution.checkpointing.savepoint-dir" && lostWithJob(s.Value) {
+			return fmt.Errorf("its savepoints lie in the memory of its process (%s), so that this one would be lost with the job: name a folder by -p DIR, or -s DIR of flott cancel", s.Value)
+		}
+	}
 	return nil
 }
 
@@ -157,6 +178,9 @@ func (a *app) stop(address, id, dir, format string, drain, detached bool) error 
 	}
 	if err != nil {
 		return err
+	}
+	if err := c.keeps(id, dir); err != nil {
+		return fmt.Errorf("stop job %s: %w", id, err)
 	}
 	verb := "Suspending"
 	if drain {
@@ -241,7 +265,12 @@ func (a *app) savepoint(address, id, dir, format string, detached bool) error {
 	if err != nil {
 		return fmt.Errorf("take a savepoint of job %s: %w", id, err)
 	}
-	fmt.Fprintf(a.out, "Savepoint completed. Path: %s\nYou can resume the program from it by flott run -s.\n", done.Location)
+	fmt.Fprintf(a.out, "Savepoint completed. Path: %s\n", done.Location)
+	if lostWithJob(done.Location) {
+		fmt.Fprintln(a.out, "It lies in the memory of the job's process, and is lost when that ends.")
+	} else {
+		fmt.Fprintln(a.out, "You can resume the program from it by flott run -s.")
+	}
 	return nil
 }
 

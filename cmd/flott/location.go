@@ -39,6 +39,8 @@ func (a *app) locate(arg string) (*location, error) {
 		return &location{fs: a.fs, path: u.Path}, nil
 	case !ok || len(scheme) < 2 || !strings.HasPrefix(rest, "//"):
 		return &location{fs: a.fs, path: filepath.ToSlash(arg)}, nil
+	case opener == nil && isMemory(scheme):
+		return nil, fmt.Errorf("%s lies in the memory of a job's process: only that reaches it, as long as it runs; flott savepoint dispose -m HOST:PORT has it removed there, and flott savepoint JOBID DIR takes one into a folder", arg)
 	case opener == nil:
 		return nil, fmt.Errorf("%s: storage %q is not part of this program, which reads paths and the URLs of %s: copy the snapshot's folder there", arg, scheme, a.schemes())
 	}
@@ -51,6 +53,15 @@ func (a *app) locate(arg string) (*location, error) {
 		return nil, err
 	}
 	return &location{fs: f, path: dir, url: u}, nil
+}
+
+// isMemory says whether URLs of a scheme name what lies in the memory of a job's process.
+func isMemory(scheme string) bool { return scheme == "jobmanager" || scheme == "mem" }
+
+// lostWithJob says whether a savepoint is gone when its job's process ends.
+func lostWithJob(location string) bool {
+	scheme, _, _ := strings.Cut(location, ":")
+	return isMemory(scheme)
 }
 
 // opener opens the URLs of a scheme; nil: none does.

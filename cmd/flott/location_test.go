@@ -132,6 +132,7 @@ func TestDisposeOfWhatNobodyCanReach(t *testing.T) {
 		"savepoint dispose ftp://host/x": `storage "ftp" is not part of this program`,
 		"savepoint -d ftp://host/x":      `storage "ftp" is not part of this program`,
 		"savepoint dispose file:x":       "names no file of this machine",
+		"savepoint -d jobmanager://s/x":  "lies in the memory of a job's process",
 	} {
 		out, stderr, code := call(strings.Fields(args)...)
 		if code != exitFailed || out != "" || !strings.Contains(stderr, want) {

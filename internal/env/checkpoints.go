@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"path/filepath"
 	"slices"
@@ -219,6 +220,9 @@ func (k *keeping) fromSavepoint(ctx context.Context, places *places, c *Checkpoi
 		return err
 	}
 	m, err := checkpoint.Load(places, dir)
+	if scheme, _, ok := places.split(c.Savepoint); ok && errors.Is(err, fs.ErrNotExist) && (scheme == memoryScheme || scheme == "mem") {
+		err = fmt.Errorf("it is not in the memory of this process: savepoints there are lost with the process that took them: %w", err)
+	}
 	if err != nil {
 		return fmt.Errorf("start from savepoint %s: %w", c.Savepoint, err)
 	}
