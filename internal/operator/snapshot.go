@@ -136,8 +136,7 @@ func (r *Restored) Without(tables ...string) error {
 	for _, name := range tables {
 		if _, ok := r.Store.Table(name); ok {
 			return fmt.Errorf("the snapshot has the table %q, of an operator that works in another way: keep what decides it "+
-				"(for windows the assigner, the trigger, the function, WithGeneralWindows, and whether the state backend is one on "+
-				"disk, where KeepInMemory makes windows work as on one in memory), or give the operator another UID", name)
+				"(for windows the assigner, the trigger and the function), or give the operator another UID", name)
 		}
 	}
 	return nil

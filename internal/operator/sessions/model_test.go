@@ -314,6 +314,9 @@ func (tr *trial) compare(seed uint64, step int, free bool) {
 // consistent looks at the chains themselves.
 func (tr *trial) consistent(seed uint64, step int) {
 	o := tr.h.driver
+	if o == nil { // it is the general one
+		return
+	}
 	sessions, idle, free := 0, 0, 0
 	for id := 1; id < o.used; id++ {
 		s := &o.nodes[id]

@@ -14,26 +14,9 @@ import (
 	"github.com/flott-dev/flott/window"
 )
 
-// tableName is the table of a snapshot: a row for each session, which is the namespace. The value says whether the session
-// has fired, so that it is kept for late elements only, and what its accumulator is.
-const tableName = "sessions"
-
-// info describes the table.
+// info describes the table of snapshots.
 func (o *driver) info() (statebackend.TableInfo, error) {
-	span, err := serde.KeyOf[window.Time]()
-	if err != nil {
-		return statebackend.TableInfo{}, err
-	}
-	fired, err := serde.Of[bool]()
-	if err != nil {
-		return statebackend.TableInfo{}, err
-	}
-	return statebackend.TableInfo{
-		Name: tableName, Kind: tableName, Key: o.spec.Key.Schema(), Namespace: span.Schema(),
-		Value: &serde.Schema{Kind: serde.Struct, Fields: []serde.Field{
-			{Name: "Fired", Schema: fired.Schema()}, {Name: "Accumulator", Schema: o.k.Acc.Schema()},
-		}},
-	}, nil
+	return windows.SessionTable(o.spec.Key.Schema(), o.k.Acc.Schema())
 }
 
 // Snapshot implements operator.Snapshotter: the nodes are shared with the snapshot, and what changes is kept for it. Which of
@@ -113,11 +96,35 @@ const labelBytes = 17
 
 var errRow = errors.New("a row is malformed")
 
-// restore begins with the sessions of a snapshot. Those that have fired wait for nothing but late elements and their end.
+// restore begins with the sessions of a snapshot, or with those of the general driver. Those that have fired wait for nothing
+// but late elements and their end.
 func (o *driver) restore() error {
-	if err := o.RT.Restored.Without("window contents", "slices", "slices/tangled"); err != nil {
+	if err := o.RT.Restored.Without(windows.SlicesTable, windows.TangledTable, windows.WholeTable); err != nil {
 		return err
 	}
+	key := o.k.Keys.New(1)
+	if err := o.restoreOwn(key); err != nil {
+		return err
+	}
+	m := &windows.Moved{Restored: o.RT.Restored, K: o.k, Key: o.spec.Key, Domain: o.domain, Lateness: o.lateness}
+	err := m.FromGeneral(true, o.In, func(k *windows.Kept) error {
+		id, err := o.restoreSession(k.Key, k.Window, k.Fired, key)
+		if id != 0 && err == nil {
+			o.k.Accs.Move(o.accs.at(id), k.Acc, 1)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if o.domain == process.ProcessingTime {
+		o.alarm.set(o.wheel.bound())
+	}
+	return o.wheel.shortage
+}
+
+// restoreOwn begins with the sessions that a driver of this kind has written. key is memory for one.
+func (o *driver) restoreOwn(key unsafe.Pointer) error {
 	info, err := o.info()
 	if err != nil {
 		return err
@@ -133,59 +140,67 @@ func (o *driver) restore() error {
 	if err != nil {
 		return fmt.Errorf("%w: keep the function of the windows, or give the operator another UID", err)
 	}
-	key := o.k.Keys.New(1)
 	for row, err := range t.Rows {
 		if err == nil {
 			err = o.restoreRow(row, key, read)
 		}
 		if err != nil {
-			return fmt.Errorf("table %q: %w", tableName, err)
+			return fmt.Errorf("table %q: %w", info.Name, err)
 		}
 	}
-	if o.domain == process.ProcessingTime {
-		o.alarm.set(o.wheel.bound())
-	}
-	return o.wheel.shortage
+	return nil
 }
 
-// restoreRow puts a session into the chain of its key. key is memory for one.
 func (o *driver) restoreRow(row *statebackend.Row, key unsafe.Pointer, read func([]byte, unsafe.Pointer) error) error {
-	width := o.spec.Key.Width
-	if len(row.Namespace) != 16 || len(row.Value) == 0 || row.Value[0] > 1 || width > 0 && len(row.Key) != int(width) {
+	if len(row.Namespace) != 16 || len(row.Value) == 0 || row.Value[0] > 1 {
 		return errRow
 	}
-	start, end := int64(binary.LittleEndian.Uint64(row.Namespace)), int64(binary.LittleEndian.Uint64(row.Namespace[8:]))
-	fired := row.Value[0] == 1
-	if fired && o.lateness == 0 {
-		return nil // the program keeps it for late elements no more
+	span := window.Time{
+		Start: int64(binary.LittleEndian.Uint64(row.Namespace)), End: int64(binary.LittleEndian.Uint64(row.Namespace[8:])),
 	}
-	if err := o.spec.Key.Decode(row.Key, key); err != nil {
+	id, err := o.restoreSession(row.Key, span, row.Value[0] == 1, key)
+	if id == 0 || err != nil {
 		return err
+	}
+	return read(row.Value[1:], o.accs.at(id))
+}
+
+// restoreSession puts a session, whose accumulator is zero, into the chain of its key; 0: the program keeps it for late elements
+// no more.
+func (o *driver) restoreSession(canonical []byte, span window.Time, fired bool, key unsafe.Pointer) (uint32, error) {
+	if width := o.spec.Key.Width; width > 0 && len(canonical) != int(width) || span.Start > span.End {
+		return 0, errRow
+	}
+	if fired && o.lateness == 0 {
+		return 0, nil
+	}
+	if err := o.spec.Key.Decode(canonical, key); err != nil {
+		return 0, err
 	}
 	k := &o.keyer
 	if err := k.name(serde.Column{P: key, N: 1, Stride: o.k.Keys.Size}); err != nil {
-		return err
+		return 0, err
 	}
 	if err := k.table.Slots(0, 1, k.latest, k.fresh); err != nil {
-		return err
+		return 0, err
 	}
 	latest := (*uint32)(k.latest[0])
 	if *latest == 0 {
 		if err := o.meet(latest, 0); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	found, newer := o.find(*latest, start, end)
-	if found != 0 || start > end {
-		return errRow
+	found, newer := o.find(*latest, span.Start, span.End)
+	if found != 0 {
+		return 0, errRow
 	}
-	id, err := o.begin(latest, newer, start, end)
+	id, err := o.begin(latest, newer, span.Start, span.End)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if s := &o.nodes[id]; fired {
-		s.due = o.cleanup(end - 1)
+		s.due = o.cleanup(span.End - 1)
 		o.wheel.add(s.due, id)
 	}
-	return read(row.Value[1:], o.accs.at(id))
+	return id, nil
 }

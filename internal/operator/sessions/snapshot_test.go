@@ -116,12 +116,12 @@ func TestSessionsThatCannotBeReadAreRefused(t *testing.T) {
 		"keep the function": with(func(i *statebackend.TableInfo, _ *statebackend.Row) {
 			i.Value = &serde.Schema{Kind: serde.Struct, Fields: []serde.Field{i.Value.Fields[0], {Name: "Accumulator", Schema: &serde.Schema{Kind: serde.String}}}}
 		}),
-		"malformed":                   with(func(_ *statebackend.TableInfo, r *statebackend.Row) { r.Namespace = r.Namespace[:15] }),
-		"is malformed":                with(func(_ *statebackend.TableInfo, r *statebackend.Row) { r.Key = r.Key[:7] }),
-		"row is malformed":            with(func(_ *statebackend.TableInfo, r *statebackend.Row) { r.Value = append([]byte{2}, r.Value[1:]...) }),
-		"a row is malformed":          with(func(*statebackend.TableInfo, *statebackend.Row) {}), // twice
-		`the table "window contents"`: {{TableInfo: statebackend.TableInfo{Name: "window contents"}}},
-		`the table "slices"`:          {{TableInfo: statebackend.TableInfo{Name: "slices"}}},
+		"malformed":          with(func(_ *statebackend.TableInfo, r *statebackend.Row) { r.Namespace = r.Namespace[:15] }),
+		"is malformed":       with(func(_ *statebackend.TableInfo, r *statebackend.Row) { r.Key = r.Key[:7] }),
+		"row is malformed":   with(func(_ *statebackend.TableInfo, r *statebackend.Row) { r.Value = append([]byte{2}, r.Value[1:]...) }),
+		"a row is malformed": with(func(*statebackend.TableInfo, *statebackend.Row) {}), // twice
+		"holds list":         {{TableInfo: statebackend.TableInfo{Name: "window contents", Kind: "list"}}},
+		`the table "slices"`: {{TableInfo: statebackend.TableInfo{Name: "slices"}}},
 	} {
 		op, rt := j.operator(t), kit.Runtime()
 		rt.Restored = &operator.Restored{Store: store}

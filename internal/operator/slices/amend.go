@@ -137,7 +137,11 @@ func (o *driver) emitRows(id uint32, first, last *span) error {
 		for n < len(on.lo) && w.covers(on.lo[n]) {
 			n++
 		}
-		if err := o.sums.one(o.acc, m.At(back.accs, b-1)); err != nil {
+		there, err := o.first(&w, id, o.acc)
+		if err != nil {
+			return err
+		}
+		if err := o.sums.mergeOne(o.acc, there, m.At(back.accs, b-1)); err != nil {
 			return err
 		}
 		if n > 0 {

@@ -62,7 +62,7 @@ func (o *driver) hide(now int64) error {
 		return err
 	}
 	o.uncover()
-	if len(o.shelf.list) == 0 {
+	if len(o.shelf.list)+len(o.shelf.wholes) == 0 {
 		o.passed = now - 1
 		return nil
 	}
@@ -93,8 +93,8 @@ func (o *driver) unhide() error {
 			return err
 		}
 	}
-	if tangled == nil {
-		return nil
+	if err := o.unite(came.wholes); err != nil || tangled == nil {
+		return err
 	}
 	return o.tangles.take(tangled)
 }

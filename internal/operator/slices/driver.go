@@ -80,6 +80,8 @@ type driver struct {
 	fresh  []bool
 	cursor cursor
 	window window.Time    // that fires
+	base   *whole         // that fires, if there is one
+	left   []uint64       // by id: in base, and not emitted yet
 	acc    unsafe.Pointer // an accumulator that is put together
 	arms   [2]arm
 	place  func(r *frame.Run) error
@@ -167,16 +169,30 @@ func (o *driver) Close() error {
 		o.RT.Timers.Cancel(o.alarm)
 	}
 	err := o.keys.close()
-	for _, s := range o.shelf.list {
-		o.columns.lend(&s.column)
-	}
+	o.lend(&o.shelf)
 	for i := range o.hidden {
-		for _, s := range o.hidden[i].shelf.list {
-			o.columns.lend(&s.column)
-		}
+		o.lend(&o.hidden[i].shelf)
 	}
 	o.columns.drop()
 	return err
+}
+
+// lend leaves what is on a shelf to the snapshots that need it.
+func (o *driver) lend(h *shelf) {
+	for _, s := range h.list {
+		o.columns.lend(&s.column)
+	}
+	for _, x := range h.wholes {
+		o.columns.lend(&x.column)
+	}
+}
+
+// domain is the time of the windows.
+func (o *driver) domain() process.Domain {
+	if o.clocked {
+		return process.ProcessingTime
+	}
+	return process.EventTime
 }
 
 // Push implements operator.Input.

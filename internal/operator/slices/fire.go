@@ -95,14 +95,21 @@ func (o *driver) floor(passed int64) (span, bool) {
 
 // nextWindow is the first window of slices that is floor or after it; false if there is none.
 func nextWindow(h *shelf, floor *span) (span, bool) {
-	i := h.from(floor.Start)
-	if i == len(h.list) {
-		return span{}, false
+	w, ok := span{}, false
+	if i := h.from(floor.Start); i < len(h.list) {
+		if w, ok = h.list[i].first, true; w.before(floor) {
+			return *floor, true
+		}
 	}
-	if w := h.list[i].first; !w.before(floor) {
-		return w, true
+	for _, x := range h.wholes {
+		if !x.before(floor) {
+			if !ok || x.before(&w) {
+				return x.span, true
+			}
+			break
+		}
 	}
-	return *floor, true
+	return w, ok
 }
 
 // fire makes the cover that of a window, which is after all that fired, and emits its results.
@@ -124,6 +131,9 @@ func (o *driver) fire(w *span) error {
 		}
 	}
 	o.covered, o.covering, o.window = *w, true, w.Time
+	if x := o.shelf.wholeOf(w); x != nil {
+		return o.emitWith(x, w)
+	}
 	if err := o.cover.emit(); err != nil {
 		return err
 	}
@@ -154,6 +164,7 @@ func (o *driver) evict(i int) error {
 
 // drop drops the slices all of whose windows are gone.
 func (o *driver) drop() error {
+	o.dropWholes()
 	n := 0
 	for ; n < len(o.shelf.list) && o.gone(&o.shelf.list[n].last); n++ {
 		s := o.shelf.list[n]
@@ -184,6 +195,9 @@ func (o *driver) drop() error {
 
 // send emits the results of accumulators at[i] of accs with the keys ids[i], for the window that fires.
 func (o *driver) send(ids []uint32, accs unsafe.Pointer, at []uint32) error {
+	if o.base != nil {
+		return o.sendWith(ids, accs, at)
+	}
 	for len(ids) > 0 {
 		out := o.emitter.Column
 		if out.Len() != 0 && out.Room() < len(ids) { // an empty frame is filled faster

@@ -9,8 +9,10 @@ import (
 	"unsafe"
 
 	"github.com/flott-dev/flott/internal/operator"
+	"github.com/flott-dev/flott/internal/operator/windows"
 	"github.com/flott-dev/flott/serde"
 	"github.com/flott-dev/flott/statebackend"
+	"github.com/flott-dev/flott/window"
 )
 
 // restorer puts the rows of a snapshot into slices again. Rows whose windows had fired up to different times are kept apart:
@@ -18,6 +20,7 @@ import (
 type restorer struct {
 	o      *driver
 	key    unsafe.Pointer
+	wholes bool // rows are whole windows
 	epochs map[int64]*epoch
 	read   func(src []byte, v unsafe.Pointer) error
 }
@@ -27,10 +30,10 @@ var errRow = errors.New("a row is malformed")
 // restore begins with the state of a snapshot.
 func (o *driver) restore() error {
 	rt := o.RT
-	if err := rt.Restored.Without("window contents", "sessions"); err != nil {
+	if err := rt.Restored.Without(windows.SessionsTable); err != nil {
 		return err
 	}
-	plain, tangled, err := o.tables()
+	plain, tangled, whole, err := o.tables()
 	if err != nil {
 		return err
 	}
@@ -39,6 +42,12 @@ func (o *driver) restore() error {
 		return err
 	}
 	if err := r.table(rt.Restored, &tangled, r.group); err != nil {
+		return err
+	}
+	if err := r.table(rt.Restored, &whole, r.whole); err != nil {
+		return err
+	}
+	if err := r.takeOver(); err != nil {
 		return err
 	}
 	return r.install()
@@ -53,6 +62,7 @@ func (r *restorer) table(from *operator.Restored, want *statebackend.TableInfo, 
 	if r.read, err = operator.Decoder(r.o.k.Acc, t.Value); err != nil {
 		return fmt.Errorf("%w: keep the function of the windows, or give the operator another UID", err)
 	}
+	r.wholes = want.Name == windows.WholeTable
 	for row, err := range t.Rows {
 		if err != nil {
 			return err
@@ -69,11 +79,11 @@ func (r *restorer) row(row *statebackend.Row, put func(uint32, stretch, *stateba
 		return errRow
 	}
 	start := int64(binary.LittleEndian.Uint64(row.Namespace))
-	t, err := r.o.grid.at(start)
+	t, err := r.o.grid.at(max(start, math.MinInt64+1))
 	if err != nil {
 		return err
 	}
-	if t.gap || string(appendSpan(nil, t)) != string(row.Namespace) {
+	if of := string(appendSpan(nil, t)); t.gap || of != string(row.Namespace) && !r.wholes {
 		return fmt.Errorf("the snapshot has a slice from %d to %d, which the program's windows don't have: keep the windows, or give the operator another UID",
 			start, int64(binary.LittleEndian.Uint64(row.Namespace[8:])))
 	}
@@ -163,6 +173,27 @@ func (r *restorer) slice(id uint32, t stretch, row *statebackend.Row) error {
 	return err
 }
 
+// whole puts the accumulator of a row into its whole window.
+func (r *restorer) whole(id uint32, t stretch, row *statebackend.Row) error {
+	o := r.o
+	w := window.Time{Start: int64(binary.LittleEndian.Uint64(row.Namespace)), End: int64(binary.LittleEndian.Uint64(row.Namespace[8:]))}
+	if t.last.Time != w || o.cover == nil {
+		return fmt.Errorf("the snapshot has the window %v, which the program does not have: keep the windows, or give the operator another UID", w)
+	}
+	x, err := o.putWhole(&r.epoch(row).shelf, &t.last)
+	if err != nil {
+		return err
+	}
+	at, fresh, err := o.columns.insert(&x.column, id, o.keys.limit)
+	if err == nil && !fresh {
+		err = errRow
+	}
+	if err != nil {
+		return err
+	}
+	return r.read(row.Value, o.k.Accs.At(x.accs, int(at)))
+}
+
 // group puts the accumulator of a row behind the groups of its key.
 func (r *restorer) group(id uint32, t stretch, row *statebackend.Row) error {
 	o, e := r.o, r.epoch(row)
@@ -198,16 +229,27 @@ func (t *tangles) restore(id uint32, s stretch, read func(acc unsafe.Pointer) er
 	return read(t.o.k.Accs.At(x.accs, len(x.groups)-1))
 }
 
+// spread gives a column a place for each key if it has many.
+func (r *restorer) spread(c *column) error {
+	if c.n < r.o.keys.limit/sparse {
+		return nil
+	}
+	return r.o.columns.widen(c, r.o.keys.limit)
+}
+
 // install makes the epochs the driver's, the one that had come least far the present one.
 func (r *restorer) install() error {
 	o := r.o
 	all := make([]epoch, 0, len(r.epochs))
 	for _, e := range r.epochs {
 		for _, s := range e.shelf.list {
-			if s.n >= o.keys.limit/sparse {
-				if err := o.columns.widen(&s.column, o.keys.limit); err != nil {
-					return err
-				}
+			if err := r.spread(&s.column); err != nil {
+				return err
+			}
+		}
+		for _, x := range e.shelf.wholes {
+			if err := r.spread(&x.column); err != nil {
+				return err
 			}
 		}
 		all = append(all, *e)

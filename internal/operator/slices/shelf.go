@@ -17,6 +17,8 @@ type shelf struct {
 	list  []*slice
 	whole []*slice // the memory that list lies in
 	spare []*slice
+
+	wholes []*whole // in order; they are few, or none
 }
 
 // from is the place of the first slice that starts at t or later.

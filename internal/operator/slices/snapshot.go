@@ -7,50 +7,17 @@ import (
 
 	"github.com/flott-dev/flott/internal/operator"
 	"github.com/flott-dev/flott/internal/operator/windows"
-	"github.com/flott-dev/flott/serde"
 	"github.com/flott-dev/flott/statebackend"
-	"github.com/flott-dev/flott/window"
 )
 
-// The tables of a snapshot. A row is the accumulator of a key in a slice, which is the namespace. The map key says how far
-// windows had fired, and, of tangled keys, which group of the key it is.
-const (
-	slicesName  = "slices"
-	tangledName = "slices/tangled"
-)
-
-// place is the map key of a tangled row.
-type place struct {
-	Passed int64
-	Number int64
-}
-
-// tables describes the tables.
-func (o *driver) tables() (plain, tangled statebackend.TableInfo, err error) {
-	span, err := serde.KeyOf[window.Time]()
-	if err != nil {
-		return plain, tangled, err
-	}
-	passed, err := serde.KeyOf[int64]()
-	if err != nil {
-		return plain, tangled, err
-	}
-	at, err := serde.KeyOf[place]()
-	if err != nil {
-		return plain, tangled, err
-	}
-	plain = statebackend.TableInfo{
-		Name: slicesName, Kind: slicesName, Key: o.spec.Key.Schema(), Namespace: span.Schema(), MapKey: passed.Schema(),
-		Value: o.k.Acc.Schema(),
-	}
-	tangled = plain
-	tangled.Name, tangled.MapKey = tangledName, at.Schema()
-	return plain, tangled, nil
+// tables describes the tables of snapshots.
+func (o *driver) tables() (plain, tangled, whole statebackend.TableInfo, err error) {
+	return windows.SliceTables(o.spec.Key.Schema(), o.k.Acc.Schema())
 }
 
 // Snapshot implements operator.Snapshotter: columns and keys are shared with the snapshot, and what changes is kept for it.
 func (o *driver) Snapshot(s *operator.Snapshot) error {
-	plain, tangled, err := o.tables()
+	plain, tangled, whole, err := o.tables()
 	if err != nil {
 		return fmt.Errorf("snapshot windows: %w", err)
 	}
@@ -58,6 +25,7 @@ func (o *driver) Snapshot(s *operator.Snapshot) error {
 	s.Stores = append(s.Stores, f) // released with the snapshot, whatever happens
 	f.Table(plain)
 	f.Table(tangled)
+	f.Table(whole)
 	if err := o.reunite(); err != nil { // else rows could not be told apart
 		return err
 	}
@@ -80,8 +48,11 @@ func (o *driver) Snapshot(s *operator.Snapshot) error {
 func (o *driver) freeze(f *windows.Frozen, h *shelf, t *tangles, passed int64, knots []knot) []knot {
 	for _, s := range h.list {
 		if s.n != 0 {
-			o.columns.freeze(f, 0, &s.column, &windows.Part{Label: labelOf(s.stretch, passed)})
+			o.columns.freeze(f, 0, &s.column, &windows.Part{Label: rowOf(s.lo, s.end(), passed)})
 		}
+	}
+	for _, x := range h.wholes {
+		o.columns.freeze(f, 2, &x.column, &windows.Part{Label: rowOf(x.Start, x.End, passed)})
 	}
 	if t != nil && len(t.list) > 0 {
 		knots = append(knots, t.freeze(f, passed))
@@ -89,20 +60,26 @@ func (o *driver) freeze(f *windows.Frozen, h *shelf, t *tangles, passed int64, k
 	return knots
 }
 
-// appendSpan appends the canonical form of a slice.
-func appendSpan(b []byte, s stretch) []byte {
-	end := int64(uint64(s.lo) + s.width)
-	if end < s.lo {
-		end = math.MaxInt64 // the end of time is in it
+// end is the end of a slice as rows have it.
+func (s *stretch) end() int64 {
+	if end := int64(uint64(s.lo) + s.width); end >= s.lo {
+		return end
 	}
-	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(b, uint64(s.lo)), uint64(end))
+	return math.MaxInt64 // the end of time is in it
 }
 
-func labelOf(s stretch, passed int64) func(int, *statebackend.Row) []byte {
-	span := appendSpan(nil, s)
-	at := binary.LittleEndian.AppendUint64(nil, uint64(passed))
+// appendSpan appends the canonical form of a slice.
+func appendSpan(b []byte, s stretch) []byte {
+	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(b, uint64(s.lo)), uint64(s.end()))
+}
+
+// rowOf completes the rows of a slice or window, of the windows up to passed having fired.
+func rowOf(start, end, passed int64) func(int, *statebackend.Row) []byte {
+	b := binary.LittleEndian.AppendUint64(make([]byte, 0, 24), uint64(start))
+	b = binary.LittleEndian.AppendUint64(b, uint64(end))
+	b = binary.LittleEndian.AppendUint64(b, uint64(passed))
 	return func(_ int, row *statebackend.Row) []byte {
-		row.Namespace, row.MapKey = span, at
+		row.Namespace, row.MapKey = b[:16:16], b[16:]
 		return nil
 	}
 }

@@ -117,7 +117,7 @@ func (r tables) Tables() []string { return nil }
 
 func TestSlicesThatCannotBeReadAreRefused(t *testing.T) {
 	o := begin(t, eventTime(20, 10), count(), 0, nil)
-	plain, tangled, err := o.tables()
+	plain, tangled, _, err := o.tables()
 	kit.Must(t, err)
 	span := func(start, end int64) []byte {
 		return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(start)), uint64(end))
@@ -149,8 +149,8 @@ func TestSlicesThatCannotBeReadAreRefused(t *testing.T) {
 			r.MapKey = make([]byte, 16)
 			yield(&r, nil)
 		}}},
-		`the table "window contents"`: {{TableInfo: statebackend.TableInfo{Name: "window contents"}}},
-		`the table "sessions"`:        {{TableInfo: statebackend.TableInfo{Name: "sessions"}}},
+		"holds list":           {{TableInfo: statebackend.TableInfo{Name: "window contents", Kind: "list"}}},
+		`the table "sessions"`: {{TableInfo: statebackend.TableInfo{Name: "sessions"}}},
 	} {
 		l := eventTime(20, 10)
 		op, rt := New(spec(t), l.grid, l.domain, count().kernels(t)), kit.Runtime()

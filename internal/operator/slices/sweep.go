@@ -50,6 +50,12 @@ func (o *driver) needSweep() {
 		for _, s := range e.shelf.list {
 			held += s.n
 		}
+		for _, x := range e.shelf.wholes {
+			held += x.n
+		}
+	}
+	for _, x := range o.shelf.wholes {
+		held += x.n
 	}
 	if o.tangles != nil {
 		held += len(o.tangles.list)
@@ -84,6 +90,9 @@ func (o *driver) sweep() error {
 func (o *driver) keepAll(h *shelf, t *tangles) {
 	for _, s := range h.list {
 		o.keep(o.live, &s.column)
+	}
+	for _, x := range h.wholes {
+		o.keep(o.live, &x.column)
 	}
 	if t != nil {
 		for _, x := range t.list {

@@ -272,7 +272,13 @@ func (t *tangles) leave(x *tangle) error {
 // is none.
 func (t *tangles) fold(x *tangle, w *span, acc unsafe.Pointer) (bool, error) {
 	m := &t.o.k.Accs
-	there := false
+	there, err := t.o.first(w, x.id, acc)
+	if err != nil {
+		return false, err
+	}
+	if there && t.o.base != nil {
+		t.o.left[x.id>>6] &^= 1 << (x.id & 63)
+	}
 	for i := range x.groups {
 		if !w.covers(x.groups[i].lo) {
 			continue

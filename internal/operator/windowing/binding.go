@@ -3,6 +3,7 @@ package windowing
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"unsafe"
 
 	"github.com/flott-dev/flott/internal/frame"
@@ -27,7 +28,9 @@ type binding struct {
 	evict    *evictor // nil: there is none
 	merging  mergingSets
 	looks    bool // the trigger or the evictor looks at elements
-	err      error
+	// byDefault: the trigger is the assigner's default one.
+	byDefault bool
+	err       error
 }
 
 // assignFunc writes the windows of element i of a run to to.
@@ -167,9 +170,11 @@ func fillRow[W window.Window](to *row, ws []W) {
 
 // plainTrigger makes t, or the assigner's default, the trigger.
 func (b *binding) plainTrigger(t window.Trigger) {
+	usual := b.assigner.DefaultTrigger()
 	if t == nil {
-		t = b.assigner.DefaultTrigger()
+		t = usual
 	}
+	b.byDefault = t != nil && reflect.ValueOf(t).Comparable() && t == usual
 	if t == nil {
 		b.fail(errors.New("windows need a trigger: their assigner has no default"))
 		return

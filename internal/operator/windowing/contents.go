@@ -2,6 +2,7 @@ package windowing
 
 import (
 	"github.com/flott-dev/flott/internal/frame"
+	"github.com/flott-dev/flott/internal/operator/windows"
 	"github.com/flott-dev/flott/serde"
 )
 
@@ -22,7 +23,7 @@ type contents interface {
 }
 
 // contentsName is the table of what windows hold.
-const contentsName = "window contents"
+const contentsName = windows.ContentsTable
 
 // chosen is the namespace that tables of contents are at.
 type chosen struct {

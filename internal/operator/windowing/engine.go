@@ -74,9 +74,7 @@ func (e *engine) open(rt *operator.Runtime, sides *operator.Sides) error {
 	}
 	e.user.outputs(rt)
 	e.rt, e.watermark = rt, frame.MinWatermark
-	if err := e.restore(rt.Restored); err != nil {
-		return err
-	}
+	e.restore(rt.Restored)
 	if err := e.keys.OpenSpaced(rt, sides, e.windows.Key, e); err != nil {
 		return err
 	}
@@ -97,6 +95,9 @@ func (e *engine) open(rt *operator.Runtime, sides *operator.Sides) error {
 		return e.errorf("%w", err)
 	}
 	if err := e.openTrigger(); err != nil {
+		return err
+	}
+	if err := e.adopt(rt.Restored); err != nil {
 		return err
 	}
 	return e.user.open()

@@ -12,8 +12,8 @@ import (
 
 // The tables of what windows hold beside their heads.
 const (
-	accumulatorsName = "window accumulators"
-	pendingName      = "window pending elements"
+	accumulatorsName = windows.AccumulatorsTable
+	pendingName      = windows.PendingTable
 )
 
 // logged are contents that are folded into accumulators that must be decoded and encoded as a whole: maps, slices. So that

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"github.com/flott-dev/flott/internal/operator/windows"
 	"github.com/flott-dev/flott/serde"
 	"github.com/flott-dev/flott/statebackend"
 	"github.com/flott-dev/flott/window"
@@ -96,7 +97,7 @@ func (s *sets[W]) open(store statebackend.Store) error {
 		return fmt.Errorf("keep windows that merge: %w", err)
 	}
 	if one.Layout == serde.Fixed {
-		if s.cells, err = store.Table(statebackend.TableSpec{Name: "merging windows", Value: one}); err != nil {
+		if s.cells, err = store.Table(statebackend.TableSpec{Name: windows.MergingTable, Value: one}); err != nil {
 			return err
 		}
 	}
@@ -104,7 +105,7 @@ func (s *sets[W]) open(store statebackend.Store) error {
 	if err != nil {
 		return fmt.Errorf("keep windows that merge: %w", err)
 	}
-	s.many, err = store.List(statebackend.TableSpec{Name: "many merging windows", Value: pair, List: true})
+	s.many, err = store.List(statebackend.TableSpec{Name: windows.ManyMergingTable, Value: pair, List: true})
 	return err
 }
 

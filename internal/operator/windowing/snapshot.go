@@ -3,10 +3,11 @@ package windowing
 import (
 	"github.com/flott-dev/flott/checkpoint"
 	"github.com/flott-dev/flott/internal/operator"
+	"github.com/flott-dev/flott/internal/operator/windows"
 )
 
 // forgetsName is the list of a snapshot that has an item if the trigger has taken cleanup timers back.
-const forgetsName = "window/forgets"
+const forgetsName = windows.ForgetsList
 
 // Snapshot implements operator.Snapshotter: contents, windows that merge and what belongs to trigger and function are tables
 // of the store, and timers are tables beside them.
@@ -35,11 +36,7 @@ func (e *engine) tell(id int64, tell func(int64) error) error {
 }
 
 // restore takes from a snapshot what is no table.
-func (e *engine) restore(r *operator.Restored) error {
+func (e *engine) restore(r *operator.Restored) {
 	l := r.List(forgetsName)
 	e.forgets = l != nil && len(l.Items) > 0
-	if err := r.Without("slices", "slices/tangled", "sessions"); err != nil {
-		return e.errorf("restore windows: %w", err)
-	}
-	return nil
 }
