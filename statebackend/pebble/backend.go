@@ -204,9 +204,10 @@ func (s *store) Close() error {
 		v.finish() // the cache's memory goes
 	}
 	s.views = nil
-	s.cache.close()
+	err := s.cache.close()
+	s.tree.renew()
 	s.names, s.tables, s.timers, s.kept, s.buf = nil, nil, nil, nil, nil
-	if err := s.tree.release(); err != nil {
+	if err = errors.Join(err, s.tree.release()); err != nil {
 		return fmt.Errorf("operator %q: close pebble state: %w", s.Operator, err)
 	}
 	return nil

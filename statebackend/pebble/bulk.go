@@ -2,7 +2,6 @@ package pebble
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -56,7 +55,7 @@ func (b *bulk) flush() error {
 			to++
 		}
 		path := filepath.Join(b.tree.folder, fmt.Sprintf("bulk-%d.sst", b.tree.number()))
-		err := b.tree.writeTable(path, func(w *sstable.Writer) error {
+		err := b.tree.writeTable(path, false, func(w *sstable.Writer) error {
 			for _, h := range b.rows[from:to] {
 				if err := w.Set(b.key(h), b.value(h)); err != nil {
 					return err
@@ -71,7 +70,7 @@ func (b *bulk) flush() error {
 		from = to
 	}
 	b.rows, b.data, b.any = b.rows[:0], b.data[:0], true
-	return errors.Join(b.tree.takeOver(paths), b.tree.broken())
+	return errors.Join(b.tree.takeOver(paths...), b.tree.broken())
 }
 
 // finish puts all rows that are left into the tree.
@@ -82,6 +81,7 @@ func (b *bulk) finish() error {
 		}
 		return b.flush()
 	}
+	b.tree.renew()
 	batch := b.tree.NewBatch()
 	for _, h := range b.rows {
 		if err := batch.Set(b.key(h), b.value(h), nil); err != nil {
@@ -91,24 +91,18 @@ func (b *bulk) finish() error {
 	return errors.Join(batch.Commit(pebble.NoSync), batch.Close())
 }
 
-// takeOver makes files that do not overlap parts of the tree, which moves them. It waits while level 0 has too many layers.
-func (t *tree) takeOver(paths []string) error {
-	if t.Metrics().Levels[0].Sublevels >= stopLayers {
-		if _, err := t.AsyncFlush(); err != nil { // which waits, as a write would
-			return err
-		}
-	}
-	return t.Ingest(context.Background(), paths)
-}
-
-// writeTable writes a file that the tree can take over.
-func (t *tree) writeTable(path string, write func(w *sstable.Writer) error) error {
+// writeTable writes a file that the tree can take over, one that iterators can leave out if it is to be a layer.
+func (t *tree) writeTable(path string, layer bool, write func(w *sstable.Writer) error) error {
 	f, err := t.fs.Create(path, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return err
 	}
 	// As for level 0: in the lowest level, deletions are taken to hide nothing.
-	w := sstable.NewWriter(objstorageprovider.NewFileWritable(f), t.options.MakeWriterOptions(0, t.TableFormat()))
+	o := t.options.MakeWriterOptions(0, t.TableFormat())
+	if layer {
+		o.BlockPropertyCollectors = []func() pebble.BlockPropertyCollector{func() pebble.BlockPropertyCollector { return marker{t.id} }}
+	}
+	w := sstable.NewWriter(objstorageprovider.NewFileWritable(f), o)
 	if err := write(w); err != nil {
 		return errors.Join(err, w.Close())
 	}

@@ -6,8 +6,6 @@ import (
 	"hash/maphash"
 	"unsafe"
 
-	"github.com/cockroachdb/pebble/v2"
-
 	"github.com/flott-dev/flott/statebackend"
 )
 
@@ -37,6 +35,8 @@ type cache struct {
 	bytes        int64 // of segments in use
 	limit        int64
 	reserved     int64 // of the budget
+	layers       layers
+	layered      int64 // bytes of layers
 	segmentWords int
 	present      int  // rows that reads of the tree found, of late
 	absent       int  // and did not find: filters of the lowest level pay for these only
@@ -100,18 +100,7 @@ func (c *cache) get(l *ledger, key []byte, what uint8) (*row, error) {
 		}
 		return r, nil
 	}
-	value, closer, err := c.store.tree.Get(key)
-	if errors.Is(err, pebble.ErrNotFound) {
-		return c.add(l, hash, key, what, c.leastRoom(l, what))
-	}
-	if err != nil {
-		return nil, l.unread(err)
-	}
-	r, err := c.load(l, hash, key, value, what)
-	if err = errors.Join(err, closer.Close()); err != nil {
-		return nil, l.unread(err)
-	}
-	return r, nil
+	return c.fetch(l, hash, key, what)
 }
 
 // leastRoom is how much room the value of a row that does not exist yet will need at least.
@@ -270,7 +259,7 @@ func (c *cache) drop(r *row) {
 func (c *cache) pinned(r *row) bool { return r.lent == c.owners[r.owner].epoch }
 
 // used is what counts for the limit.
-func (c *cache) used() int64 { return c.bytes + int64(c.index.pages)*pageBytes }
+func (c *cache) used() int64 { return c.bytes + int64(c.index.pages)*pageBytes + c.layered }
 
 // reserve draws n bytes on the budget.
 func (c *cache) reserve(n int64) error {
@@ -307,7 +296,11 @@ func (c *cache) errWrite(err error) error {
 }
 
 // close gives all memory back.
-func (c *cache) close() {
+func (c *cache) close() (err error) {
+	for _, y := range c.layers.all {
+		err = errors.Join(err, y.close())
+	}
 	c.giveBack(c.reserved)
 	*c = cache{store: c.store, limit: c.limit}
+	return err
 }

@@ -2,9 +2,9 @@ package pebble
 
 import "unsafe"
 
-// cleanShare is the part of the cache whose rows are written at once: the more, the fewer layers the tree has, and the more
+// cleanShare is the part of the cache whose rows are written at once: the more, the fewer files the tree has, and the more
 // rows are written that change again before they go.
-const cleanShare = 4
+const cleanShare = 3
 
 // trim evicts rows until there is room for n bytes more in the limit and in the budget.
 func (c *cache) trim(n int) error {
@@ -91,7 +91,7 @@ func (c *cache) clean(s *segment) error {
 }
 
 // gather adds the changed rows of a segment to the victims, but for those that were used of late and those whose addresses are
-// in use, and gives their bytes.
+// in use, and gives the bytes that they take.
 func (c *cache) gather(s *segment) (size int64) {
 	if s.dirty == 0 {
 		return 0
@@ -105,7 +105,7 @@ func (c *cache) gather(s *segment) (size int64) {
 			s.dirty++
 		default:
 			c.victims = append(c.victims, r)
-			size += int64(r.klen + r.vlen)
+			size += int64(r.words()) * 8
 		}
 	})
 	return size

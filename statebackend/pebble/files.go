@@ -53,7 +53,7 @@ func (f *frozen) files() (*statebackend.FileSet, error) {
 	}
 	if len(rows) > 0 {
 		f.meta.overlay = "overlay.sst"
-		if err := f.tree.writeTable(filepath.Join(f.folder, f.meta.overlay), func(w *sstable.Writer) error { return writeOverlay(w, rows) }); err != nil {
+		if err := f.tree.writeTable(filepath.Join(f.folder, f.meta.overlay), false, func(w *sstable.Writer) error { return writeOverlay(w, rows) }); err != nil {
 			return nil, err
 		}
 	}

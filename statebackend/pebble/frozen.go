@@ -41,6 +41,7 @@ func (s *store) Freeze(how statebackend.Freezing) (statebackend.Frozen, error) {
 		t.lapse()
 	}
 	s.cache.renew()
+	s.tree.renew() // it keeps files that were merged
 	s.sweep()
 	if err := s.tree.broken(); err != nil {
 		s.fail(s.cache.errWrite(err))

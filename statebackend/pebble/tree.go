@@ -1,6 +1,7 @@
 package pebble
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -64,6 +65,10 @@ type tree struct {
 	file    int64             // the size of files
 	lent    []func()          // take back what was given to the cache of blocks
 	paid    int64             // of the cache of blocks, by this tree
+	it      *pebble.Iterator  // that reads rows; nil: it is to be made
+	deep    bool              // it asks the filters of the lowest level
+	reads   int               // that it will not be used for
+	taken   uint64            // the number that Pebble gave the file that it took over last
 	names   map[string]string // of files that came with a snapshot: what they are called in it
 
 	copies  atomic.Int64 // bytes that snapshots have copied
@@ -189,7 +194,8 @@ func (t *tree) open() (err error) {
 		o.TargetFileSizes[i] = t.file
 	}
 	// A file that was not written whole is read as one that is damaged. The read says so; else Pebble would end the process.
-	o.EventListener = &pebble.EventListener{DataCorruption: func(pebble.DataCorruptionInfo) {}}
+	o.EventListener = &pebble.EventListener{DataCorruption: func(pebble.DataCorruptionInfo) {}, TableIngested: t.took}
+	o.Experimental.DisableIngestAsFlushable = func() bool { return true } // so that files have numbers at once
 	o.EnsureDefaults()
 	t.options = o
 	if t.DB, err = pebble.Open(t.home(), o); err != nil {
@@ -205,6 +211,54 @@ func (t *tree) giveBack() {
 	t.blocks.close()
 	if t.memory != nil {
 		t.memory.Release(t.charged)
+	}
+}
+
+// took notes the number of a file. Pebble calls it before Ingest returns.
+func (t *tree) took(info pebble.TableIngestInfo) {
+	for i := range info.Tables {
+		t.taken = uint64(info.Tables[i].FileNum)
+	}
+}
+
+// takeOver makes files that do not overlap parts of the tree, which moves them. It waits while level 0 has too many layers.
+func (t *tree) takeOver(paths ...string) error {
+	t.renew()
+	if t.Metrics().Levels[0].Sublevels >= stopLayers {
+		if _, err := t.AsyncFlush(); err != nil { // which waits, as a write would
+			return err
+		}
+	}
+	return t.Ingest(context.Background(), paths)
+}
+
+// mostReads is how often an iterator is used: while there is one, files that it may read stay, though merged.
+const mostReads = 1 << 16
+
+// reader gives an iterator that reads single rows of what was written until now, without those of layers if they are to be
+// left out. It stays good until renew is called, which who writes does.
+func (t *tree) reader(deep, hide bool) (_ *pebble.Iterator, err error) {
+	if t.reads--; t.it != nil && t.reads > 0 && t.deep == deep {
+		return t.it, nil
+	}
+	t.renew()
+	o := &pebble.IterOptions{UseL6Filters: deep}
+	if hide {
+		o.PointKeyFilters = []pebble.BlockPropertyFilter{marker{t.id}}
+	}
+	if t.it, err = t.NewIter(o); err != nil {
+		t.it = nil
+		return nil, err
+	}
+	t.deep, t.reads = deep, mostReads
+	return t.it, nil
+}
+
+// renew ends the use of the iterator. What closing it could say was said by Error.
+func (t *tree) renew() {
+	if t.it != nil {
+		_ = t.it.Close()
+		t.it = nil
 	}
 }
 

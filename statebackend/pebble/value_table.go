@@ -70,7 +70,7 @@ func (t *valueTable) row(i int) (*row, error) {
 // readAhead reads what the cache does not have of the next rows of the run from i on.
 func (t *valueTable) readAhead(i int) error {
 	c := t.store.cache
-	most := max(fewWants, int(c.limit/aheadShare)/(int(headBytesOfRow)+max(int(t.size), leastAhead)))
+	most := max(1, int(c.limit/aheadShare)/(int(headBytesOfRow)+max(int(t.size), leastAhead)))
 	t.near = min(len(t.store.hashes), i+most)
 	for ; i < t.near; i++ {
 		t.batch.look(c, t.compose(t.shape.spaces[0], i), i)

@@ -52,7 +52,8 @@ func (c *counts) add(n int64, keys ...int64) {
 	fatal(c.tb, c.try(n, keys...))
 }
 
-func (c *counts) try(n int64, keys ...int64) error {
+// begin begins a run of keys.
+func (c *counts) begin(keys ...int64) {
 	c.tb.Helper()
 	var err error
 	c.canon, err = c.key.Canon(serde.Column{P: unsafe.Pointer(&keys[0]), N: len(keys), Stride: 8}, &c.scratch)
@@ -60,6 +61,11 @@ func (c *counts) try(n int64, keys ...int64) error {
 	c.hashes = append(c.hashes[:0], make([]uint64, len(keys))...)
 	c.key.Hash(&c.canon, 0, c.hashes)
 	c.store.BeginRun(&c.canon, c.hashes)
+}
+
+func (c *counts) try(n int64, keys ...int64) error {
+	c.tb.Helper()
+	c.begin(keys...)
 	out := make([]unsafe.Pointer, len(keys))
 	if err := c.table.Slots(0, len(keys), out, make([]bool, len(keys))); err != nil {
 		return err

@@ -39,7 +39,8 @@ func (n news) compare(o news) int {
 // space is the part of the tree that the row is in.
 func (n news) space() uint16 { return uint16(n.high >> 48) }
 
-// write tells the tree of rows, in the order of their keys: of many by files that it takes over, of few by a batch.
+// write tells the tree of rows, in the order of their keys: of many by files that it takes over, of few by a batch, unless
+// there are layers, which would have to be given up.
 func (c *cache) write(rows []*row) error {
 	c.store.trace(rows)
 	c.news = c.news[:0]
@@ -58,7 +59,7 @@ func (c *cache) write(rows []*row) error {
 	slices.SortFunc(c.news, news.compare)
 	var err error
 	switch {
-	case size > smallBytes:
+	case size > smallBytes || size > 0 && len(c.layers.all) > 0:
 		err = c.writeFiles(c.news)
 	case size > 0:
 		err = c.writeBatch(c.news, size)
@@ -75,6 +76,9 @@ func (c *cache) write(rows []*row) error {
 
 // writeBatch writes sorted rows to the memory table.
 func (c *cache) writeBatch(rows []news, size int64) error {
+	if err := c.giveUp(); err != nil {
+		return err
+	}
 	c.pay(c.store.tree.fill(size))
 	b := c.store.tree.NewBatch()
 	set := func(key, value []byte) error { return b.Set(key, value, nil) }
@@ -103,27 +107,50 @@ func (c *cache) tell(r *row, set func(key, value []byte) error, remove func(key 
 // writeFiles writes sorted rows as files that the tree takes over: each space's rows apart, as bulk does, and as the memory
 // table may have rows of other spaces.
 func (c *cache) writeFiles(rows []news) error {
-	t := c.store.tree
-	var paths []string
 	for len(rows) > 0 {
 		n := c.file(rows)
-		path := filepath.Join(t.folder, fmt.Sprintf("rows-%d.sst", t.number()))
-		err := t.writeTable(path, func(w *sstable.Writer) error {
-			set, remove := w.Set, w.Delete
-			for _, x := range rows[:n] {
-				if err := c.tell(x.row, set, remove); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
+		if err := c.writeFile(rows[:n]); err != nil {
 			return err
 		}
-		paths = append(paths, path)
 		rows = rows[n:]
 	}
-	return t.takeOver(paths)
+	return c.settleLayers()
+}
+
+// writeFile writes sorted rows as a file, a layer if there may be another one.
+func (c *cache) writeFile(rows []news) error {
+	t := c.store.tree
+	memory, layer := c.room(rows)
+	var filter bloomFilter
+	if layer {
+		filter = newBloom(len(rows))
+	}
+	path := filepath.Join(t.folder, fmt.Sprintf("rows-%d.sst", t.number()))
+	err := t.writeTable(path, layer, func(w *sstable.Writer) error {
+		set, remove := w.Set, w.Delete
+		for _, n := range rows {
+			if layer {
+				filter.add(n.row.hash)
+			}
+			if err := c.tell(n.row, set, remove); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		if layer {
+			c.giveBack(memory)
+		}
+		return err
+	case layer:
+		return c.takeLayer(path, filter, memory)
+	}
+	if err := c.giveUp(); err != nil {
+		return err
+	}
+	return t.takeOver(path)
 }
 
 // file is how many of sorted rows make the next file.
