@@ -1,6 +1,6 @@
 // Package pebble is the state backend that keeps state on disk: a Pebble store (a log-structured merge tree) behind a
-// write-back cache of a bounded size. Rows that are used live in the cache, without pointers; a row that was changed is
-// written when it is evicted, sorted with others into one batch. The tree is scratch memory of one subtask: it has no
+// write-back cache of a bounded size. Rows that are used live in the cache, without pointers; rows that were changed are
+// written before they are evicted, sorted with others into a file that Pebble takes over. The tree is scratch memory of one subtask: it has no
 // write-ahead log, syncs nothing, lies in a folder of its own and is removed when the store is closed. What survives are
 // snapshots. They write nothing at the barrier: they take hold of the cache's segments and of a Pebble snapshot, and are read
 // as rows, key group by key group, or as Pebble's own files with the cache's rows on top (docs/formats/pebble-files.md).
@@ -29,7 +29,7 @@ type Backend struct {
 	Folder string
 	// CacheBytes bounds the cache of one store, that is of one stateful operator's subtask. Default: 64 MiB. Entries whose
 	// addresses are in use (a run's, at most) are kept beyond it. A store draws on the process's budget what its cache holds,
-	// and from 1 to 17 MiB for what it writes, both as they grow.
+	// and 1 MiB for what it writes, up to 17 if it has many timers, both as they grow.
 	CacheBytes int64
 	// Blocks is the cache for what is read from disk. Default: each store has one of its own, of a quarter of CacheBytes, at
 	// most 16 MiB. One that many stores share serves those that read much.

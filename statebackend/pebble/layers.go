@@ -3,6 +3,7 @@ package pebble
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -24,6 +25,7 @@ type layers struct {
 // layer is a file of rows.
 type layer struct {
 	number uint64
+	space  uint16 // of all its rows
 	filter bloomFilter
 	file   *sstable.Reader
 	it     sstable.Iterator
@@ -31,33 +33,32 @@ type layer struct {
 }
 
 const (
-	// mostFiles bounds how many layers there are: each is asked for each row that is not in the cache.
-	mostFiles = 64
+	// mostFiles bounds how many layers there are: the filters of those of a space are asked for each row that is not in the
+	// cache. Level 0 of the tree has as many layers of each space as stopLayers at most.
+	mostFiles = 3 * stopLayers
 	// layerBytes is about what the reader of a layer takes, apart from its index, and indexShare the part of a file that is
 	// its index.
 	layerBytes = 12 << 10
 	indexShare = 100
 )
 
-// openLayer opens a file of rows before the tree takes it over.
-func (t *tree) openLayer(path string) (*layer, error) {
+// open opens the file of a layer before the tree takes it over.
+func (y *layer) open(t *tree, path string) error {
 	f, err := t.fs.Open(path)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	readable, err := sstable.NewSimpleReadable(f)
 	if err != nil {
-		return nil, errors.Join(err, f.Close())
+		return errors.Join(err, f.Close())
 	}
-	y := &layer{}
 	if y.file, err = sstable.NewReader(context.Background(), readable, t.options.MakeReaderOptions()); err != nil {
-		return nil, err // it has closed the file
+		return errors.Join(err, readable.Close())
 	}
-	y.it, err = y.file.NewIter(sstable.NoTransforms, nil, nil, sstable.AssertNoBlobHandles)
-	if err != nil {
-		return nil, errors.Join(err, y.file.Close())
+	if y.it, err = y.file.NewIter(sstable.NoTransforms, nil, nil, sstable.AssertNoBlobHandles); err != nil {
+		return errors.Join(err, y.file.Close())
 	}
-	return y, nil
+	return nil
 }
 
 func (y *layer) close() error { return errors.Join(y.it.Close(), y.file.Close()) }
@@ -83,7 +84,11 @@ func (y *layer) find(hash uint32, key []byte) (value []byte, found, live bool, e
 
 // fetch reads a row that the cache does not have.
 func (c *cache) fetch(l *ledger, hash uint32, key []byte, what uint8) (*row, error) {
+	space := binary.BigEndian.Uint16(key)
 	for i := len(c.layers.all) - 1; i >= 0; i-- {
+		if c.layers.all[i].space != space {
+			continue
+		}
 		value, found, live, err := c.layers.all[i].find(hash, key)
 		switch {
 		case err != nil:
@@ -137,26 +142,26 @@ func (c *cache) room(rows []news) (memory int64, ok bool) {
 	return memory, c.reserve(memory) == nil
 }
 
-// takeLayer lets the tree take over a file that is to be a layer.
-func (c *cache) takeLayer(path string, filter bloomFilter, memory int64) error {
+// takeLayer lets the tree take over the file of a layer, whose memory is drawn.
+func (c *cache) takeLayer(path string, y *layer) error {
 	t := c.store.tree
-	y, err := t.openLayer(path)
+	err := y.open(t, path)
 	if err == nil {
 		if err = t.takeOver(path); err != nil {
 			err = errors.Join(err, y.close())
 		}
 	}
 	if err != nil {
-		c.giveBack(memory)
+		c.giveBack(y.memory)
 		return err
 	}
-	y.number, y.filter, y.memory = t.taken, filter, memory
+	y.number = t.taken
 	if c.layers.hidden == nil {
 		c.layers.hidden = map[uint64]bool{}
 	}
 	c.layers.hidden[y.number] = true
 	c.layers.all = append(c.layers.all, y)
-	c.layered += memory
+	c.layered += y.memory
 	return nil
 }
 

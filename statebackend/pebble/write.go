@@ -117,19 +117,19 @@ func (c *cache) writeFiles(rows []news) error {
 	return c.settleLayers()
 }
 
-// writeFile writes sorted rows as a file, a layer if there may be another one.
+// writeFile writes sorted rows of a space as a file, a layer if there may be another one.
 func (c *cache) writeFile(rows []news) error {
 	t := c.store.tree
-	memory, layer := c.room(rows)
+	memory, layered := c.room(rows)
 	var filter bloomFilter
-	if layer {
+	if layered {
 		filter = newBloom(len(rows))
 	}
 	path := filepath.Join(t.folder, fmt.Sprintf("rows-%d.sst", t.number()))
-	err := t.writeTable(path, layer, func(w *sstable.Writer) error {
+	err := t.writeTable(path, layered, func(w *sstable.Writer) error {
 		set, remove := w.Set, w.Delete
 		for _, n := range rows {
-			if layer {
+			if layered {
 				filter.add(n.row.hash)
 			}
 			if err := c.tell(n.row, set, remove); err != nil {
@@ -140,12 +140,12 @@ func (c *cache) writeFile(rows []news) error {
 	})
 	switch {
 	case err != nil:
-		if layer {
+		if layered {
 			c.giveBack(memory)
 		}
 		return err
-	case layer:
-		return c.takeLayer(path, filter, memory)
+	case layered:
+		return c.takeLayer(path, &layer{space: rows[0].space(), filter: filter, memory: memory})
 	}
 	if err := c.giveUp(); err != nil {
 		return err
@@ -153,10 +153,10 @@ func (c *cache) writeFile(rows []news) error {
 	return t.takeOver(path)
 }
 
-// file is how many of sorted rows make the next file.
+// file is how many of sorted rows make the next file: those of a space, but not many more than are usually written at once.
 func (c *cache) file(rows []news) (n int) {
 	size := int64(0)
-	for n < len(rows) && rows[n].space() == rows[0].space() && size < c.store.tree.file {
+	for n < len(rows) && rows[n].space() == rows[0].space() && size < max(c.store.tree.file, 2*c.limit/cleanShare) {
 		size += int64(rows[n].row.klen + rows[n].row.vlen)
 		n++
 	}
