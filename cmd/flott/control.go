@@ -151,7 +151,7 @@ func stopCommand() command {
 		name: "stop", args: "JOBID [-p [DIR]] [-d] [-m HOST:PORT]", summary: "end a job with a savepoint", flink: true, optional: 1, bare: []string{"p", "savepointPath"},
 		details: `Sources emit nothing after the savepoint and sinks commit what is before it. With
 -d the last watermark goes first, so that all windows and timers fire: for jobs
-that will not go on.`,
+that will not go on. DIR is a URL, or a path as the job's process has it.`,
 		example: "flott stop -p savepoints 1a2b3c4d5e6f708192a3b4c5d6e7f809",
 		prepare: func(a *app, f *flag.FlagSet) action {
 			m, format := endpointFlag(f), formatFlag(f)
@@ -210,8 +210,9 @@ func savepointCommand() command {
 	return command{
 		name: "savepoint", args: "[JOBID [DIR]] [-d PATH] [-m HOST:PORT]", summary: "take a savepoint of a running job, or dispose of one (-d)", flink: true, optional: 2,
 		details: `The savepoint lies in a new folder under DIR, or under the configured one, and is
-yours: no job removes it. With -d the savepoint at PATH is removed, as by flott
-savepoint dispose.`,
+yours: no job removes it. DIR is a URL, or a path as the job's process has it:
+one that is not absolute begins where the job was started. With -d the savepoint
+at PATH is removed, as by flott savepoint dispose.`,
 		example: "flott savepoint 1a2b3c4d5e6f708192a3b4c5d6e7f809 savepoints\nflott savepoint -d savepoints/savepoint-1a2b3c-0123456789ab",
 		prepare: func(a *app, f *flag.FlagSet) action {
 			m, format := endpointFlag(f), formatFlag(f)
