@@ -82,7 +82,7 @@ func (m *moving) part(w way, at string, until int64) string {
 	m.t.Helper()
 	reached := make(chan struct{})
 	env := m.env(w, at)
-	m.build(env, w, 40_000, until, reached)
+	m.build(env, w, 20_000, until, reached)
 	job, err := env.ExecuteAsync(m.t.Context(), w.name)
 	if err != nil {
 		m.t.Fatal(err)
@@ -112,11 +112,11 @@ func (m *moving) last(w way, at string) {
 
 // TestWindowsMoveBetweenBackends goes from one state backend to another by savepoints, and compares with a job that never stopped.
 func TestWindowsMoveBetweenBackends(t *testing.T) {
-	const n = 60_000
+	const n = 16_000
 	heap := way{"heap", inMemory, asTheyAre, 1}
 	want := &moving{t: t, n: n}
 	want.last(heap, "")
-	if len(want.all) < 5000 {
+	if len(want.all) < 1500 {
 		t.Fatalf("%d results", len(want.all))
 	}
 	kept := func(w *windowed) *windowed { return w.KeepInMemory() }
@@ -134,7 +134,7 @@ func TestWindowsMoveBetweenBackends(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, at := &moving{t: t, n: n}, ""
 			for i, w := range ways[:len(ways)-1] {
-				at = got.part(w, at, int64(i+1)*5000)
+				at = got.part(w, at, int64(i+1)*2500)
 			}
 			got.last(ways[len(ways)-1], at)
 			if a, b := got.sorted(), want.sorted(); !slices.Equal(a, b) {
