@@ -233,6 +233,42 @@ func TestLostAnswerIsNoFailure(t *testing.T) {
 	}
 }
 
+// TestStoreThatHangsUpOnWhatItRefuses: that there is another file is found out.
+func TestStoreThatHangsUpOnWhatItRefuses(t *testing.T) {
+	reset := errors.New("connection reset")
+	for name, c := range map[string]struct {
+		there *fakeObject // when it hangs up
+		head  error
+		want  bool
+	}{
+		"nothing is there":       {nil, nil, false},
+		"another one is there":   {&fakeObject{[]byte("other"), map[string]string{writerMark: "of another"}}, nil, true},
+		"one of somebody else's": {&fakeObject{[]byte("other"), nil}, nil, true},
+		"nobody may look":        {&fakeObject{[]byte("other"), nil}, errDenied, false},
+	} {
+		d, f := newFake(Options{})
+		w, err := f.Create("a", vfs.Exclusive)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.before = func(_ context.Context, call string) error {
+			switch call {
+			case "close a":
+				if c.there != nil {
+					d.put("a", string(c.there.data), c.there.metadata)
+				}
+				return reset
+			case "head a":
+				return c.head
+			}
+			return nil
+		}
+		if err := w.Close(); !errors.Is(err, reset) || errors.Is(err, fs.ErrExist) != c.want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestDoubtfulFileIsRemovedOnlyIfItIsOurs(t *testing.T) {
 	for _, c := range []struct {
 		name         string

@@ -2,8 +2,10 @@ package blob
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"os"
 
 	"gocloud.dev/blob"
 )
@@ -105,13 +107,19 @@ func (w *writer) Close() error {
 }
 
 // settle finds out what became of an exclusive file that could not be closed. A driver may have sent it twice, as the answer to
-// the first one was lost, and have been told that it exists.
+// the first one was lost, and have been told that it exists. Or it was told nothing, as some stores hang up on who is still sending
+// what they have refused.
 func (w *writer) settle(err error) error {
-	if errors.Is(err, fs.ErrExist) {
+	refused := errors.Is(err, fs.ErrExist)
+	if refused || !errors.Is(err, os.ErrDeadlineExceeded) {
 		wait := w.f.wait()
 		defer wait.end()
-		if mine, other := w.f.marked(wait.ctx, w.key, w.mark); mine && other == nil {
+		there, unknown := w.f.bucket.Attributes(wait.ctx, w.key)
+		switch mine := unknown == nil && there.Metadata[writerMark] == w.mark; {
+		case refused && mine:
 			return nil
+		case !refused && !mine && unknown == nil:
+			err = &fs.PathError{Op: "close", Path: w.name, Err: fmt.Errorf("%w, and this one could not be sent: %w", fs.ErrExist, err)}
 		}
 	}
 	w.f.doubt(w.key, w.mark)
