@@ -82,6 +82,27 @@ func TestMistakesOfWriteToFilesAreReportedWithTheLine(t *testing.T) {
 	}
 }
 
+// Subtasks write files of their own; keyed by bucket, each bucket has one subtask.
+func TestStreamKeyedByBucketHasOneFileInEach(t *testing.T) {
+	dir := t.TempDir()
+	bucket := func(x int64) string { return fmt.Sprint(x % 7) }
+	env := stream.NewEnv().SetParallelism(3)
+	env.FromSequence(1, 700).KeyBy(bucket).Stream().
+		CommitTo(filesink.New(dir, file.TextEncoding[int64]("\n")).BucketBy(bucket))
+	if _, err := env.Execute(context.Background(), "files"); err != nil {
+		t.Fatal(err)
+	}
+	for b := range int64(7) {
+		files, err := filepath.Glob(filepath.Join(dir, bucket(b), "part-*"))
+		if err != nil || len(files) != 1 {
+			t.Fatalf("bucket %d has %q, %v", b, files, err)
+		}
+		if text, err := os.ReadFile(files[0]); err != nil || strings.Count(string(text), "\n") != 100 {
+			t.Errorf("bucket %d has %d elements, %v", b, strings.Count(string(text), "\n"), err)
+		}
+	}
+}
+
 func TestSinksThatWouldTakeEachOthersFilesAreAMistake(t *testing.T) {
 	dir := t.TempDir()
 	lines := file.TextEncoding[int64]("\n")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -37,6 +38,9 @@ func fileSinks(t *testing.T, where string) map[string]*filesink.Sink[int64] {
 	}
 }
 
+// firstCheckpoint is what the program says when its first checkpoint is complete: what is killed before leaves hidden files.
+const firstCheckpoint = "first checkpoint"
+
 // TestFilesProgram is the program; alone it does nothing. It tells each tenth number.
 func TestFilesProgram(t *testing.T) {
 	dir := os.Getenv(filesDir)
@@ -54,7 +58,21 @@ func TestFilesProgram(t *testing.T) {
 	for name, sink := range fileSinks(t, os.Getenv(jobURL)) {
 		numbers.CommitTo(sink).UID(name)
 	}
-	if _, err := env.Execute(context.Background(), "files"); err != nil {
+	job, err := env.ExecuteAsync(context.Background(), "files")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for told := false; !told; {
+		select {
+		case <-time.After(10 * time.Millisecond):
+			if told = job.Checkpoints().Counts.Completed > 0; told {
+				fmt.Println(firstCheckpoint)
+			}
+		case <-job.Done():
+			told = true
+		}
+	}
+	if _, err := job.Wait(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -65,7 +83,7 @@ func filesAreWrittenOnce(t *testing.T, o checkpoint.Opener, where string) {
 	dir := t.TempDir()
 	for _, numbers := range []int{50, 80, 110} {
 		p := startFiles(t, where, dir)
-		for range numbers {
+		for n := 0; n < numbers || !slices.Contains(p.text, firstCheckpoint); n++ {
 			if !p.line(t, map[int64]int64{}) {
 				break
 			}
