@@ -193,6 +193,29 @@ func BenchmarkSnapshot(b *testing.B) {
 	}
 }
 
+// BenchmarkSnapshotRows is what the writer needs for all rows.
+func BenchmarkSnapshotRows(b *testing.B) {
+	const keys = 500_000
+	o := filled(b, keys)
+	n := 0
+	for b.Loop() {
+		s := operator.Snapshot{Groups: 128}
+		kit.Must(b, o.Snapshot(&s))
+		for _, f := range s.Stores {
+			for _, t := range f.Tables() {
+				for _, err := range t.Rows {
+					if err != nil {
+						b.Fatal(err)
+					}
+					n++
+				}
+			}
+		}
+		s.Release()
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/row")
+}
+
 // BenchmarkRunsAfterSnapshot is what runs of random keys cost when a snapshot is open: the first, which copies most, the one that
 // took longest, and all until each key has come about once; and when there is none.
 func BenchmarkRunsAfterSnapshot(b *testing.B) {
