@@ -17,15 +17,18 @@ type cursor struct {
 	left   int64   // of the present piece, if it was begun
 	reader *chunkReader
 	window window
+	audit  *Audit // takes note of what was read; nil: nobody does
+	seen   checked
 }
 
 // piece is the blocks of one key group in one section.
 type piece struct {
-	chunk *chunk
-	index int // of the section
-	group int
-	at    int64 // in the chunk
-	bytes int64
+	chunk   *chunk
+	section int // in the chunk
+	index   int // of the section
+	group   int
+	at      int64 // in the chunk
+	bytes   int64
 }
 
 // pieces are those of a table in one layer, for some key groups, in the order of the groups.
@@ -41,7 +44,7 @@ func (p *Part) pieces(table, layer int, groups keygroup.Range) []piece {
 			s := &c.sections[j]
 			for _, g := range s.groups {
 				if s.place == table && groups.Contains(g.group) {
-					all = append(all, piece{chunk: c, index: s.index, group: g.group, at: at, bytes: g.bytes})
+					all = append(all, piece{chunk: c, section: j, index: s.index, group: g.group, at: at, bytes: g.bytes})
 				}
 				at += g.bytes
 			}
@@ -67,16 +70,31 @@ func (c *cursor) block(group int) (b block, ok bool, err error) {
 			if err := c.enter(p); err != nil {
 				return b, false, err
 			}
-			c.begun, c.left = true, p.bytes
+			c.begun, c.left, c.seen = true, p.bytes, checked{}
 		}
 		if c.left > 0 {
-			b, err = c.window.next(p.index, p.group, c.left)
+			if b, err = c.window.next(p.index, p.group, c.left); err != nil {
+				return b, false, err
+			}
 			c.left -= b.bytes()
-			return b, err == nil, err
+			c.note(p, &b)
+			return b, true, nil
 		}
 		c.pieces, c.begun = c.pieces[1:], false
 	}
 	return b, false, nil
+}
+
+// note takes a block down for the audit.
+func (c *cursor) note(p *piece, b *block) {
+	if c.audit == nil {
+		return
+	}
+	c.seen.headers = append(c.seen.headers, b.header...)
+	c.seen.rows += int64(b.rows)
+	if c.left == 0 {
+		c.audit.note(p.chunk, place{p.section, p.group}, c.seen)
+	}
 }
 
 // enter goes to the beginning of a piece.

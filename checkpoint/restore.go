@@ -72,6 +72,7 @@ type restoredOperator struct {
 	inFiles  map[string]bool // tables that lie in files of backends, and nowhere else
 	offline  bool            // files of backends are read as rows
 	readers  []FileReader    // for that
+	audit    *Audit          // takes note of what is read; nil: nobody does
 }
 
 // add notes the tables of a part, which all parts that have them must agree on.

@@ -83,7 +83,7 @@ func (t *tableReader) read(name string) error {
 
 // cursors are those of a table in the layers of a part: the whole table and the changes, the later ones last.
 func (t *tableReader) cursors(p *Part, table int) (whole *cursor, changes []*cursor) {
-	whole = &cursor{fs: t.r.fs, folder: t.r.folder}
+	whole = &cursor{fs: t.r.fs, folder: t.r.folder, audit: t.r.audit}
 	for i := range p.chunks {
 		layer := p.chunks[i].layer
 		if i > 0 && p.chunks[i-1].layer == layer {
@@ -93,7 +93,7 @@ func (t *tableReader) cursors(p *Part, table int) (whole *cursor, changes []*cur
 		switch {
 		case len(pieces) == 0:
 		case p.changes(table, layer):
-			changes = append(changes, &cursor{fs: t.r.fs, folder: t.r.folder, pieces: pieces})
+			changes = append(changes, &cursor{fs: t.r.fs, folder: t.r.folder, audit: t.r.audit, pieces: pieces})
 		default:
 			whole.pieces = pieces
 		}

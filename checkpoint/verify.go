@@ -11,12 +11,7 @@ import (
 
 // Verify reads every byte of the snapshot and checks it, several files at a time. The error joins one *DamagedError for each file
 // that is not what was written; errors of the disk are given as they are. A nil file system is the machine's.
-func (m *Manifest) Verify(f vfs.FS) error {
-	if err := m.eachFile(f, (*chunkReader).verify, (*storedFile).verify); err != nil {
-		return fmt.Errorf("verify snapshot %s: %w", m.Folder, err)
-	}
-	return nil
-}
+func (m *Manifest) Verify(f vfs.FS) error { return m.Audit(f).Verify() }
 
 // Probe looks whether all files of the snapshot are there, each with the size, beginning and digest that were written (of
 // files of backends: the size). It reads a few bytes of each file, so that it is quick but does not see a byte that was changed

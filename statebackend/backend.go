@@ -66,7 +66,8 @@ var ErrOutOfMemory = errors.New("state does not fit into memory")
 var ErrChanged = errors.New("state was changed while it was being iterated")
 
 // Store is the keyed state of one subtask: tables by name. All calls to a store and its tables come from the goroutine of
-// that subtask.
+// that subtask. Only at the start of a job from a snapshot another one may come before it, which opens the store and its tables,
+// so that they are filled before a task runs.
 //
 // A table that Options.Restored has is filled from it when it is opened. Its values may have changed as schemas may
 // (serde.Handle.Reader), its time to live may have changed, begun or ended: what had no time gets that of the restore, and

@@ -18,6 +18,7 @@ import (
 	"github.com/flott-dev/flott/internal/operator"
 	"github.com/flott-dev/flott/internal/plan"
 	"github.com/flott-dev/flott/internal/task"
+	"github.com/flott-dev/flott/internal/taskmanager"
 	"github.com/flott-dev/flott/internal/vfs"
 	"github.com/flott-dev/flott/statebackend"
 )
@@ -200,16 +201,27 @@ func (e *Env) keeping(ctx context.Context, jg *plan.JobGraph, id, name string) (
 		err = k.fromSavepoint(ctx, places, c)
 	}
 	if n := len(k.opt.Completed); err == nil && n > 0 {
-		from := &k.opt.Completed[n-1]
-		if err = e.fit(jg, from.Manifest); err == nil {
-			err = intact(from)
-		}
+		err = e.fit(jg, k.opt.Completed[n-1].Manifest)
 	}
 	if err != nil {
 		k.release()
 		return keeping{}, err
 	}
 	return k, nil
+}
+
+// after closes the stores that no task has taken when the job is over.
+func (k *keeping) after(pre *taskmanager.Preloaded) {
+	if pre == nil {
+		return
+	}
+	released := k.opt.Released
+	k.opt.Released = func() {
+		_ = pre.Close() // memory alone
+		if released != nil {
+			released()
+		}
+	}
 }
 
 // fromSavepoint has the job start from a savepoint, or from a checkpoint that was retained. One that it claims is a checkpoint of

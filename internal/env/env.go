@@ -242,10 +242,11 @@ func (e *Env) submit(ctx context.Context, jg *plan.JobGraph, name string, warnin
 	opt := taskmanager.Options{
 		Threads: threads, Clock: c, Memory: e.memory(), Backend: backend, Isolated: e.Settings.Isolated,
 	}
-	if err := e.tryState(ctx, job, opt, keeping.opt); err != nil {
+	if opt.Preloaded, err = e.takeUp(ctx, job, opt, keeping.opt); err != nil {
 		keeping.release()
 		return nil, err
 	}
+	keeping.after(opt.Preloaded)
 	x = &Execution{
 		Job: jobmanager.Submit(ctx, id, job, opt, e.restart(), keeping.opt), Name: name, Graph: job.Graph, refusal: keeping.refusal,
 		places: keeping.places, savepoints: e.Settings.Checkpoints.SavepointDir,

@@ -1,6 +1,7 @@
 package env
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,23 +16,42 @@ import (
 	"github.com/flott-dev/flott/internal/taskmanager"
 )
 
-// tryState finds out, before anything runs, whether operators can take up their state: see taskmanager.Fit.
-func (e *Env) tryState(ctx context.Context, job *taskmanager.Job, opt taskmanager.Options, k *jobmanager.CheckpointOptions) error {
+// takeUp finds out, before anything runs, whether the job can go on from its snapshot: whether its operators can take up their
+// state (see taskmanager.Fit), and whether the snapshot is undamaged. State in memory is filled meanwhile, so that the
+// snapshot is read once; what else is wrong with that is left to the tasks, which say it as ever.
+func (e *Env) takeUp(ctx context.Context, job *taskmanager.Job, opt taskmanager.Options, k *jobmanager.CheckpointOptions) (*taskmanager.Preloaded, error) {
 	if k == nil || len(k.Completed) == 0 {
-		return nil
+		return nil, nil
 	}
-	from := k.Completed[len(k.Completed)-1]
+	from := &k.Completed[len(k.Completed)-1]
+	fits, err := tryState(ctx, job, &opt, from)
+	if err != nil {
+		return nil, cmp.Or(intact(from), err)
+	}
+	audit := from.Manifest.Audit(from.FS)
+	pre, err := taskmanager.Preload(ctx, job, opt, fits, audit)
+	if err != nil {
+		return nil, intact(from)
+	}
+	if err := audit.Verify(); err != nil {
+		return nil, errors.Join(fmt.Errorf("restore the job: %w", err), pre.Close())
+	}
+	return pre, nil
+}
+
+// tryState finds out whether operators can take up their state.
+func tryState(ctx context.Context, job *taskmanager.Job, opt *taskmanager.Options, from *jobmanager.Snapshot) ([]taskmanager.Fitting, error) {
 	opt.Threads = host.Goroutines{Clock: opt.Clock}
 	opt.Restore = &taskmanager.Restore{FS: from.FS, Manifest: from.Manifest}
-	fittings, err := taskmanager.Fit(ctx, job, opt)
+	fits, err := taskmanager.Fit(ctx, job, *opt)
 	errs := []error{err}
-	for _, f := range fittings {
+	for _, f := range fits {
 		errs = append(errs, f.Err)
 	}
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("the program can't go on from %v %d in %s: %w", from.Manifest.Kind, from.Manifest.ID, locationOf(from.Manifest.Folder), err)
+		return nil, fmt.Errorf("the program can't go on from %v %d in %s: %w", from.Manifest.Kind, from.Manifest.ID, locationOf(from.Manifest.Folder), err)
 	}
-	return nil
+	return fits, nil
 }
 
 // CheckReport is what a dry run prints: whether the job could start, from the savepoint if one is named.

@@ -63,6 +63,11 @@ func (e *Env) rehearse(ctx context.Context, jg *plan.JobGraph, name string, seed
 		return "", wrap(err)
 	}
 	defer keeping.release()
+	if n := len(keeping.opt.Completed); n > 0 {
+		if err := intact(&keeping.opt.Completed[n-1]); err != nil {
+			return "", wrap(err)
+		}
+	}
 	sim := host.NewSimulation(seed, clock.NewManual(0))
 	r := jobmanager.Rehearsal{
 		ID: "simulated", Job: e.job(jg, name), Restarts: e.rehearsedRestart(seed), Snapshots: *keeping.opt,

@@ -34,6 +34,8 @@ type Options struct {
 	Checkpoints *Checkpoints
 	// Restore is the snapshot that the attempt begins with; nil: it begins afresh.
 	Restore *Restore
+	// Preloaded are stores that the first attempt takes; nil: it fills all of its own.
+	Preloaded *Preloaded
 	// Vertices are those whose subtasks are run, which exchange nothing with others; nil: all.
 	Vertices []*plan.ExecutionVertex
 }
@@ -99,7 +101,8 @@ type builder struct {
 	attempt  *Attempt
 	ctx      context.Context
 	channels map[channelKey]*exchange.Channel
-	origins  []origin // nil: latency is not measured
+	origins  []origin                                                              // nil: latency is not measured
+	opened   func(o statebackend.Options, s statebackend.Store) statebackend.Store // sees each store that is opened; nil: nobody does
 	toJob    func(vertex, subtask, node int, event []byte)
 }
 
@@ -228,7 +231,16 @@ func (b *builder) runtime(sub *Subtask, st *plan.Subtask, n *plan.ChainNode, sco
 		if rt.Restored != nil {
 			o.Restored = rt.Restored.Store
 		}
-		return b.opt.Backend.Open(o)
+		if b.attempt.Number == 0 {
+			if s := b.opt.Preloaded.take(storeID{rt.UID, st.Index}, &o); s != nil {
+				return s, nil
+			}
+		}
+		s, err := b.opt.Backend.Open(o)
+		if err == nil && b.opened != nil {
+			s = b.opened(o, s)
+		}
+		return s, err
 	}
 	h := newHost(b.job, rt)
 	h.origins = b.origins

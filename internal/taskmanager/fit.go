@@ -21,6 +21,8 @@ type Fitting struct {
 	Tried bool
 	// Err is why it can't.
 	Err error
+
+	opened *opened // its store; nil: it has none that can be filled beforehand
 }
 
 // Fit tries, before anything runs, whether the operators of a job can take up the state of opt.Restore: it opens one of each,
@@ -33,6 +35,13 @@ func Fit(ctx context.Context, job *Job, opt Options) ([]Fitting, error) {
 	b := &builder{
 		job: job, opt: opt, attempt: &Attempt{cancel: cancel}, ctx: ctx, channels: map[channelKey]*exchange.Channel{},
 		toJob: func(int, int, int, []byte) {},
+	}
+	var last *opened
+	b.opened = func(o statebackend.Options, s statebackend.Store) statebackend.Store {
+		if last = watch(o, s); last != nil {
+			return last
+		}
+		return s
 	}
 	var all []Fitting
 	for _, v := range job.Graph.Vertices {
@@ -48,7 +57,9 @@ func Fit(ctx context.Context, job *Job, opt Options) ([]Fitting, error) {
 			f := Fitting{Node: n}
 			op, rt := sub.Operators()[i], sub.Runtimes()[i]
 			if rt.Restored != nil && len(op.Inputs()) > 0 && op.Output("") != nil {
+				last = nil
 				f.Tried, f.Err = true, try(op, rt)
+				f.opened = last
 			}
 			if f.Err != nil {
 				f.Err = &task.Error{Operator: n.Node.Name, UID: n.ID.String(), Subtask: 0, Cause: fmt.Errorf("open the operator: %w", f.Err)}
