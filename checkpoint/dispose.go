@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"errors"
 	"fmt"
 	"path"
 )
@@ -12,7 +13,10 @@ import (
 func Dispose(f FS, location string) error {
 	f = diskIfNil(f)
 	m, err := Load(f, location)
+	_, damaged := errors.AsType[*DamagedError](err)
 	switch {
+	case damaged:
+		err = fmt.Errorf("%w: which files are its own can't be told; remove the folder by other means if nothing else is in it", err)
 	case err != nil:
 	case m.Kind != Savepoint:
 		err = fmt.Errorf("it is a %v of job %q, which removes it itself: when the job is over and nothing is to go on from them, remove the folder of its checkpoints", m.Kind, m.JobName)

@@ -62,7 +62,7 @@ func TestDisposeRemovesNothingElse(t *testing.T) {
 		"/":            "no snapshot was completed there",
 		"/nowhere":     "no snapshot was completed there",
 		all[4].Folder:  "it is a checkpoint of job",
-		broken:         "damaged",
+		broken:         "remove the folder by other means",
 		sharing.Folder: "all files of a savepoint must lie in its folder",
 	} {
 		err := Dispose(j.fs, folder)
