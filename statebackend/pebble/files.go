@@ -67,12 +67,16 @@ type overlayRow struct {
 }
 
 // overlay gives the rows of the cache, and those of keys that were written to the tree since, in the order of their keys.
-func (f *frozen) overlay(written []string) ([]overlayRow, error) {
+func (f *frozen) overlay(written []string) (rows []overlayRow, err error) {
 	slices.Sort(written)
 	written = slices.Compact(written)
-	rows := make([]overlayRow, 0, len(f.view.rows)+len(written))
-	upper := f.view.rows
-	for len(upper) > 0 || len(written) > 0 {
+	rows = make([]overlayRow, 0, len(f.view.rows)+len(written))
+	it, err := f.lower.NewIter(nil)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	for upper := f.view.rows; len(upper) > 0 || len(written) > 0; {
 		side := 1
 		if len(upper) > 0 {
 			side = -1
@@ -89,21 +93,25 @@ func (f *frozen) overlay(written []string) ([]overlayRow, error) {
 			}
 			continue
 		}
-		row := overlayRow{key: []byte(written[0])}
-		written = written[1:]
-		value, closer, err := f.lower.Get(row.key)
-		if err == nil {
-			row.value, row.live = append([]byte{}, value...), true
-			err = closer.Close()
-		} else if errors.Is(err, pebble.ErrNotFound) {
-			err = nil
-		}
+		row, err := before(it, written[0])
 		if err != nil {
 			return nil, err
 		}
 		rows = append(rows, row)
+		written = written[1:]
 	}
 	return rows, nil
+}
+
+// before gives the row of a key as it is in a snapshot of the tree.
+func before(it *pebble.Iterator, key string) (overlayRow, error) {
+	row := overlayRow{key: []byte(key)}
+	if !it.SeekPrefixGE(row.key) {
+		return row, it.Error()
+	}
+	value, err := it.ValueAndErr()
+	row.value, row.live = append([]byte{}, value...), true
+	return row, err
 }
 
 func writeOverlay(w *sstable.Writer, rows []overlayRow) error {
