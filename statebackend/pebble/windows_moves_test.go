@@ -41,15 +41,19 @@ func onDisk(t *testing.T) []stream.Option {
 	return []stream.Option{stream.WithBackends(pebble.Backend{Folder: t.TempDir(), CacheBytes: 1})}
 }
 
-// build builds the job. reached is closed when the source has come to an element.
-func (m *moving) build(env *stream.Env, w way, rate float64, until int64, reached chan struct{}) {
+// build builds the job, whose source has so many elements, of which the first m.n are visits. reached is closed when it has come
+// to one.
+func (m *moving) build(env *stream.Env, w way, n int64, rate float64, until int64, reached chan struct{}) {
 	var once sync.Once
-	keyed := env.FromGenerator(m.n, func(i int64) visit {
+	keyed := env.FromGenerator(n, func(i int64) visit {
 		if i >= until {
 			once.Do(func() { close(reached) })
 		}
+		if i >= m.n { // the job is to be stopped, not to end
+			return visit{Who: -1}
+		}
 		return visit{Who: i * i % 23, At: i - i*7%200, N: i * 13 % 101}
-	}, rate).UID("visits").Parallelism(1).
+	}, rate).UID("visits").Parallelism(1).Filter(func(v visit) bool { return v.Who >= 0 }).Parallelism(1).
 		AssignTimestampsAndWatermarks(watermark.BoundedOutOfOrderness(200*time.Millisecond, func(v visit) time.Time { return time.UnixMilli(v.At) })).UID("times").Parallelism(1).
 		KeyBy(visit.who)
 	for name, a := range map[string]window.Assigner[window.Time]{
@@ -82,7 +86,7 @@ func (m *moving) part(w way, at string, until int64) string {
 	m.t.Helper()
 	reached := make(chan struct{})
 	env := m.env(w, at)
-	m.build(env, w, 20_000, until, reached)
+	m.build(env, w, 1<<40, 20_000, until, reached)
 	job, err := env.ExecuteAsync(m.t.Context(), w.name)
 	if err != nil {
 		m.t.Fatal(err)
@@ -104,7 +108,7 @@ func (m *moving) part(w way, at string, until int64) string {
 func (m *moving) last(w way, at string) {
 	m.t.Helper()
 	env := m.env(w, at)
-	m.build(env, w, 0, m.n, make(chan struct{}))
+	m.build(env, w, m.n, 0, m.n, make(chan struct{}))
 	if _, err := env.Execute(m.t.Context(), w.name); err != nil {
 		m.t.Fatalf("%s: %v", w.name, err)
 	}
