@@ -69,7 +69,7 @@ func IncrementalCheckpoints(on bool) CheckpointOption {
 }
 
 // ExternalizedCheckpoints keeps the last checkpoint of a job that did not finish: WithSavepoint can start from its folder.
-// The default keeps none.
+// The default keeps none. Without SetCheckpointStorage there is nothing to keep, which is among the Warnings.
 func ExternalizedCheckpoints(c ExternalizedCheckpointCleanup) CheckpointOption {
 	return func(to *env.Checkpoints) { to.Retention = c }
 }

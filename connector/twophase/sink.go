@@ -18,7 +18,8 @@ import (
 // Transactions is a system with transactions, as one subtask uses it. X names a transaction so that another process can
 // commit or abort it; it is part of snapshots and must be encodable. All calls come from the subtask's goroutine.
 type Transactions[T, X any] interface {
-	// Begin begins a transaction.
+	// Begin begins a transaction. One that was begun behind the last complete checkpoint of a process that is killed is known to
+	// no other: the system throws it away after a time of its own, or Begin gives names by which the next process finds it.
 	Begin() (X, error)
 	// Write adds an element to a transaction that has begun.
 	Write(x X, element T, at connector.ElementContext) error

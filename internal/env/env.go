@@ -165,9 +165,14 @@ func (e *Env) Plan(name string) (*plan.JobGraph, error) {
 	return plan.Build(g)
 }
 
-// Warnings is what is useless in the configuration, and what is allowed and unwise in what was built so far, each with file and
-// line.
-func (e *Env) Warnings() []string { return append(slices.Clone(e.configured), e.graph.Warnings()...) }
+// Warnings is what is useless in the settings, and what is allowed and unwise in what was built so far, each with file and line.
+func (e *Env) Warnings() []string {
+	all := slices.Clone(e.configured)
+	if c := &e.Settings.Checkpoints; c.Enabled && c.Retention != NeverRetained && c.inMemory() {
+		all = append(all, "checkpoints are to outlive the job, and lie in memory, which ends with the process: call SetCheckpointStorage, or set execution.checkpointing.dir")
+	}
+	return append(all, e.graph.Warnings()...)
+}
 
 // Execution is a running or ended job.
 type Execution struct {

@@ -68,3 +68,23 @@ func TestFoldersThatMustLieOnADiskAreNoURLs(t *testing.T) {
 		}
 	}
 }
+
+func TestCheckpointsInMemoryThatAreToOutliveTheJobAreAWarning(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(c *Checkpoints)
+		warns  bool
+	}{
+		"in memory":   {func(*Checkpoints) {}, true},
+		"in a folder": {func(c *Checkpoints) { c.Dir = "/x" }, false},
+		"recovered":   {func(c *Checkpoints) { c.Recovery = "/x" }, false},
+		"not kept":    {func(c *Checkpoints) { c.Retention = NeverRetained }, false},
+		"none":        {func(c *Checkpoints) { c.Enabled = false }, false},
+	} {
+		e := kept(1)
+		e.Settings.Checkpoints.Dir, e.Settings.Checkpoints.Retention = "", RetainOnCancellation
+		c.change(&e.Settings.Checkpoints)
+		if got := strings.Contains(strings.Join(e.Warnings(), "\n"), "lie in memory"); got != c.warns {
+			t.Errorf("%s: %q", name, e.Warnings())
+		}
+	}
+}
