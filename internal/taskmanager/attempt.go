@@ -221,7 +221,10 @@ func (b *builder) runtime(sub *Subtask, st *plan.Subtask, n *plan.ChainNode, sco
 		Scope: scope, Name: n.Node.Name, UID: n.ID.String(), MaxParallelism: n.MaxParallelism, Seed: b.job.Seed,
 		ToCoordinator: func(event []byte) { b.toJob(sub.Vertex.Index, st.Index, n.Index, event) },
 	}
-	groups := st.KeyGroups[n.Index]
+	groups, id := st.KeyGroups[n.Index], storeID{rt.UID, st.Index}
+	if b.attempt.Number > 0 {
+		b.opt.Preloaded.drop(id)
+	}
 	rt.OpenState = func(o statebackend.Options) (statebackend.Store, error) {
 		o.MaxParallelism, o.FirstGroup, o.LastGroup = n.MaxParallelism, groups.First, groups.Last
 		o.Memory = b.opt.Memory
@@ -232,7 +235,7 @@ func (b *builder) runtime(sub *Subtask, st *plan.Subtask, n *plan.ChainNode, sco
 			o.Restored = rt.Restored.Store
 		}
 		if b.attempt.Number == 0 {
-			if s := b.opt.Preloaded.take(storeID{rt.UID, st.Index}, &o); s != nil {
+			if s := b.opt.Preloaded.take(id, &o); s != nil {
 				return s, nil
 			}
 		}

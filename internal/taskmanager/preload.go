@@ -187,6 +187,20 @@ func (p *Preloaded) take(id storeID, o *statebackend.Options) statebackend.Store
 	return s.Store
 }
 
+// drop closes the store of an operator that a first attempt has not taken: what follows does not begin with it, and needs its
+// memory.
+func (p *Preloaded) drop(id storeID) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s := p.stores[id]; s != nil {
+		delete(p.stores, id)
+		_ = s.Close() // memory alone
+	}
+}
+
 // Close closes the stores that nobody has taken.
 func (p *Preloaded) Close() error {
 	if p == nil {

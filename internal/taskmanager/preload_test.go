@@ -113,6 +113,21 @@ func TestPreloadedStoreIsForItsOperatorOnly(t *testing.T) {
 	}
 }
 
+func TestLaterAttemptsDropWhatTheFirstHasNotTaken(t *testing.T) {
+	memory := host.NewMemory(math.MaxInt64)
+	p, opt, _ := held(t, memory, 100)
+	p.drop(storeID{"id", 1})
+	if memory.Used() == 0 {
+		t.Error("the store of another subtask is closed")
+	}
+	p.drop(storeID{"id", 0})
+	p.drop(storeID{"id", 0})
+	if s := p.take(storeID{"id", 0}, &opt); s != nil || memory.Used() != 0 {
+		t.Errorf("took %v, %d bytes are held", s, memory.Used())
+	}
+	(*Preloaded)(nil).drop(storeID{})
+}
+
 func TestFillingEndsWithTheFirstFailure(t *testing.T) {
 	boom := errors.New("boom")
 	var done atomic.Int64
