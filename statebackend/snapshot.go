@@ -128,7 +128,8 @@ type FrozenFiles interface {
 
 // FileSet is what a backend writes into snapshots, and later reads, in a way of its own.
 type FileSet struct {
-	// Format names the backend and the version of what it writes, "pebble/1" for example: who does not know it can't read it.
+	// Format is the Name of the backend, a slash, and the version of what it writes, "pebble/1" for example: who does not know it
+	// can't read it.
 	Format string
 	// Meta is what the backend needs to know beside the files.
 	Meta []byte

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/flott-dev/flott/checkpoint"
 	"github.com/flott-dev/flott/internal/clock"
@@ -14,6 +15,7 @@ import (
 	"github.com/flott-dev/flott/internal/jobmanager"
 	"github.com/flott-dev/flott/internal/plan"
 	"github.com/flott-dev/flott/internal/taskmanager"
+	"github.com/flott-dev/flott/statebackend"
 )
 
 // takeUp finds out, before anything runs, whether the job can go on from its snapshot: whether its operators can take up their
@@ -43,7 +45,13 @@ func (e *Env) takeUp(ctx context.Context, job *taskmanager.Job, opt taskmanager.
 func tryState(ctx context.Context, job *taskmanager.Job, opt *taskmanager.Options, from *jobmanager.Snapshot) ([]taskmanager.Fitting, error) {
 	opt.Threads = host.Goroutines{Clock: opt.Clock}
 	opt.Restore = &taskmanager.Restore{FS: from.FS, Manifest: from.Manifest}
-	fits, err := taskmanager.Fit(ctx, job, *opt)
+	trial := *opt
+	trial.Restore = &taskmanager.Restore{FS: from.FS, Manifest: from.Manifest.WithoutFiles()}
+	var fits []taskmanager.Fitting
+	err := readable(from.Manifest, job.Graph.Job, opt.Backend)
+	if err == nil {
+		fits, err = taskmanager.Fit(ctx, job, trial)
+	}
 	errs := []error{err}
 	for _, f := range fits {
 		errs = append(errs, f.Err)
@@ -52,6 +60,24 @@ func tryState(ctx context.Context, job *taskmanager.Job, opt *taskmanager.Option
 		return nil, fmt.Errorf("the program can't go on from %v %d in %s: %w", from.Manifest.Kind, from.Manifest.ID, locationOf(from.Manifest.Folder), err)
 	}
 	return fits, nil
+}
+
+// readable refuses state in files of another state backend than the job's: only rows go from one to another.
+func readable(m *checkpoint.Manifest, jg *plan.JobGraph, b statebackend.Backend) error {
+	var errs []error
+	for _, id := range ids(jg) {
+		o := m.Operator(id)
+		if o == nil {
+			continue
+		}
+		for _, f := range o.Files() {
+			if name, _, _ := strings.Cut(f.Format, "/"); name != b.Name() {
+				errs = append(errs, fmt.Errorf("operator %q: its state is in files of the format %q, which the state backend %s does not read: start with the backend that wrote them (state.backend.type), or from a savepoint, which every backend reads",
+					o.Name, f.Format, b.Name()))
+			}
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // CheckReport is what a dry run prints: whether the job could start, from the savepoint if one is named.
@@ -147,6 +173,10 @@ func (e *Env) checkState(ctx context.Context, r *CheckReport, jg *plan.JobGraph,
 	allowed := e.Settings.Checkpoints.AllowNonRestored
 	e.Settings.Checkpoints.AllowNonRestored = true // what is unclaimed is listed, operator by operator
 	err := e.fit(jg, m)
+	if err == nil {
+		err = readable(m, jg, opt.Backend)
+	}
+	opt.Restore.Manifest = m.WithoutFiles()
 	var fittings []taskmanager.Fitting
 	if err == nil {
 		fittings, err = taskmanager.Fit(ctx, e.job(jg, name), opt)
