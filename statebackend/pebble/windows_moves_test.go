@@ -38,7 +38,7 @@ func inMemory(*testing.T) []stream.Option { return nil }
 func generally(*testing.T) []stream.Option { return []stream.Option{stream.WithGeneralWindows()} }
 
 func onDisk(t *testing.T) []stream.Option {
-	return []stream.Option{stream.WithBackends(pebble.Backend{Folder: t.TempDir(), CacheBytes: 1})}
+	return []stream.Option{stream.WithBackends(pebble.Backend{Folder: t.TempDir(), CacheBytes: 256 << 10})}
 }
 
 // build builds the job, whose source has so many elements, of which the first m.n are visits. reached is closed when it has come
