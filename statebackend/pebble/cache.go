@@ -37,6 +37,8 @@ type cache struct {
 	reserved     int64 // of the budget
 	layers       layers
 	layered      int64 // bytes of layers
+	mostLayered  int64 // of them
+	few          int64 // bytes of rows that are not worth a file
 	segmentWords int
 	present      int  // rows that reads of the tree found, of late
 	absent       int  // and did not find: filters of the lowest level pay for these only
@@ -52,7 +54,7 @@ const (
 
 func newCache(s *store, limit int64) *cache {
 	words := min(max(limit/64, leastSegment), mostSegment) / 8
-	return &cache{store: s, seed: maphash.MakeSeed(), index: newIndex(), limit: limit, segmentWords: int(words)}
+	return &cache{store: s, seed: maphash.MakeSeed(), index: newIndex(), limit: limit, segmentWords: int(words), few: smallBytes, mostLayered: limit / layerShare}
 }
 
 // own makes a ledger an owner of rows.

@@ -204,15 +204,21 @@ func (w *world) lens() [4]int {
 	return [4]int{w.values.Len(), w.numbers.Len(), w.lists.Len(), w.maps.Len()}
 }
 
-// TestFilesHoldTheStateOfTheMoment gathers the files of snapshots long after their moments, restores them, goes on, and so on.
+// TestFilesHoldTheStateOfTheMoment gathers the files of snapshots long after their moments, restores them, goes on, and so on:
+// with rows in memory tables, and in layers.
 func TestFilesHoldTheStateOfTheMoment(t *testing.T) {
 	folder := t.TempDir()
 	for seed := range uint64(2) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		s := shelf{}
+		layered := false
 		w := openWorld(t, folder, 0, 63, nil).open()
-		for range 4 {
+		for range 4 - 2*seed {
+			if seed == 1 {
+				w.store.cache.few, w.store.cache.mostLayered = 0, 1<<20
+			}
 			w.step(r, 2000, 2500)
+			layered = layered || len(w.store.cache.layers.hidden) > 0
 			want, f := w.moment()
 			lens := w.lens()
 			w.step(r, 2000, r.IntN(2500))
@@ -235,6 +241,9 @@ func TestFilesHoldTheStateOfTheMoment(t *testing.T) {
 			}
 			w.check("restored", want)
 			checkReader(t, folder, &set, want)
+		}
+		if layered != (seed == 1) {
+			t.Errorf("seed %d: there are layers: %v", seed, layered)
 		}
 		w.close()
 	}

@@ -61,7 +61,7 @@ func TestMemoryTablesLeaveBlocksTheirMemory(t *testing.T) {
 	c := openCounts(t, Backend{Folder: t.TempDir(), CacheBytes: leastCache, Blocks: NewBlockCache(1 << 20)}, statebackend.Options{})
 	defer func() { fatal(t, c.store.Close()) }()
 	for range 2 {
-		for from := int64(0); from < 100_000; from += 1000 {
+		for from := int64(0); from < 60_000; from += 1000 {
 			c.add(1, span(from, from+1000)...)
 		}
 	}

@@ -36,10 +36,12 @@ const (
 	// mostFiles bounds how many layers there are: the filters of those of a space are asked for each row that is not in the
 	// cache. Level 0 of the tree has as many layers of each space as stopLayers at most.
 	mostFiles = 3 * stopLayers
+	// layerShare is the part of the cache's memory that layers may take.
+	layerShare = 4
 	// layerBytes is about what the reader of a layer takes, apart from its index, and indexShare the part of a file that is
 	// its index.
-	layerBytes = 12 << 10
-	indexShare = 100
+	layerBytes = 8 << 10
+	indexShare = 200
 )
 
 // open opens the file of a layer before the tree takes it over.
@@ -139,7 +141,7 @@ func (c *cache) room(rows []news) (memory int64, ok bool) {
 		size += int64(n.row.klen + n.row.vlen)
 	}
 	memory = bloomBytes(len(rows)) + size/indexShare + layerBytes
-	return memory, c.reserve(memory) == nil
+	return memory, c.layered+memory <= c.mostLayered && c.reserve(memory) == nil
 }
 
 // takeLayer lets the tree take over the file of a layer, whose memory is drawn.

@@ -82,12 +82,8 @@ func TestLayersHoldWhatWasWritten(t *testing.T) {
 	m.check("with layers")
 	fatal(t, c.store.tree.Compact(context.Background(), []byte{0}, []byte{255}, false))
 	m.check("with layers that were merged")
-	files := c.store.tree.numbers.Load()
-	for c.store.tree.numbers.Load() == files {
-		m.step()
-	}
-	if len(l.all) > 2 {
-		t.Errorf("%d layers, though they were merged", len(l.all))
+	for merged := l.all[0]; len(l.all) > 0 && l.all[0] == merged; {
+		m.step() // ends when the next file is written
 	}
 	m.check("after layers were forgotten")
 	for range 3 {
@@ -95,13 +91,13 @@ func TestLayersHoldWhatWasWritten(t *testing.T) {
 		m.scanned("with small layers")
 	}
 	fatal(t, c.store.cache.giveUp())
+	if !l.given || len(l.all) > 0 {
+		t.Errorf("there are %d layers, which were given up", len(l.all))
+	}
 	for files := c.store.tree.numbers.Load(); c.store.tree.numbers.Load() < files+2; {
 		m.step()
 	}
 	m.check("after layers were given up")
-	if !l.given || len(l.all) > 0 {
-		t.Errorf("there are %d layers, which were given up", len(l.all))
-	}
 	fatal(t, c.store.tree.Compact(context.Background(), []byte{0}, []byte{255}, false))
 	for len(l.all) == 0 {
 		m.step()

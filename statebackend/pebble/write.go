@@ -59,7 +59,7 @@ func (c *cache) write(rows []*row) error {
 	slices.SortFunc(c.news, news.compare)
 	var err error
 	switch {
-	case size > smallBytes || size > 0 && len(c.layers.all) > 0:
+	case size > c.few || size > 0 && len(c.layers.all) > 0:
 		err = c.writeFiles(c.news)
 	case size > 0:
 		err = c.writeBatch(c.news, size)
