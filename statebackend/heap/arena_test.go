@@ -118,6 +118,28 @@ func TestRoomFreedForASnapshotIsForgottenWithTheChunk(t *testing.T) {
 	}
 }
 
+// A record with a chunk of its own goes on taking memory while a snapshot is open that has it, and no longer.
+func TestLargeRecordOfASnapshotTakesMemoryUntilItIsReleased(t *testing.T) {
+	a, k := newTestArena(t, false)
+	old := write(t, a, ownChunk, 1)
+	frozen, err := k.store.Freeze(statebackend.Freezing{})
+	ok(t, err)
+	a.freeze()
+	with := k.memory.held
+	a.drop(write(t, a, ownChunk, 2), ownChunk)
+	if k.memory.held != with {
+		t.Errorf("%d bytes are held, want %d: no snapshot has the newer record", k.memory.held, with)
+	}
+	a.drop(old, ownChunk)
+	if k.memory.held != with {
+		t.Errorf("%d bytes are held, want %d: the snapshot has the record", k.memory.held, with)
+	}
+	frozen.Release()
+	if k.memory.held != with-ownChunk {
+		t.Errorf("%d bytes are held, want %d: the snapshot is released", k.memory.held, with-ownChunk)
+	}
+}
+
 func TestRoomFreedDuringACompactionIsNotUsed(t *testing.T) {
 	a, _ := newTestArena(t, false)
 	kept, dropped := write(t, a, 10, 1), write(t, a, 20, 2)
