@@ -206,20 +206,23 @@ func FuzzAppendJSON(f *testing.F) {
 }
 
 // FuzzChanges reads arbitrary payloads of two blocks as a whole table and as changes upon it: no panic, and what comes out is
-// a whole table, whose rows are written again as one.
+// a whole table, whose rows are written again as one, and the same in batches.
 func FuzzChanges(f *testing.F) {
 	tables := []statebackend.TableInfo{
 		info(f, "t", "value", "string", "int16", "", "", &statebackend.TTL{Millis: 1}),
 		info(f, "t", "list", "int16", "string", "", "string", nil),
 		info(f, "t", "map", "string", "string", "bool", "", nil),
+		info(f, "t", "value", "int16", "int8", "", "", &statebackend.TTL{Millis: 1}),
 	}
+	f.Add(byte(3), uint32(2), []byte("ab12345678vcd12345678w"), uint32(1), []byte("\x02ab"))
+	f.Add(byte(3), uint32(2), []byte("ab12345678vcd12345678w"), uint32(1), []byte("\x00cd12345678x"))
 	for kind := range byte(3) {
 		f.Add(kind, uint32(1), []byte("\x01a\x00\x00\x00\x00\x00\x00\x00\x00ab"), uint32(1), []byte("\x02\x01a"))
 		f.Add(kind, uint32(2), []byte("\x00ab\x01n\x01v\x01\x01w"), uint32(2), []byte("\x02ab\x01n\x01\x01w"))
 		f.Add(kind, uint32(1), []byte("\x00\x01a\x01\x01v"), uint32(3), []byte("\x06\x01a\x01\x01\x01v\x03\x01"))
 	}
 	f.Fuzz(func(t *testing.T, kind byte, rows uint32, whole []byte, changed uint32, changes []byte) {
-		p := &Part{Tables: tables[kind%3 : kind%3+1], bases: []base{{}}, chunks: []chunk{byHand(rows, whole), byHand(changed, changes)}}
+		p := &Part{Tables: tables[kind%4 : kind%4+1], bases: []base{{}}, chunks: []chunk{byHand(rows, whole), byHand(changed, changes)}}
 		p.chunks[1].layer = 1
 		if _, err := DecodePart(p.Encode()); err != nil {
 			return
@@ -229,8 +232,20 @@ func FuzzChanges(f *testing.F) {
 			t.Fatal(err)
 		}
 		frozen, _ := r.Table("t")
-		if _, err := dumpRows(frozen.Rows); err != nil {
+		_, err = dumpRows(frozen.Rows)
+		if batches, ok := r.(statebackend.RestoredBatches).Batches("t"); ok && err != nil {
+			var other error
+			for _, other = range batches {
+			}
+			if fmt.Sprint(other) != fmt.Sprint(err) {
+				t.Fatalf("batches: %v, rows: %v", other, err)
+			}
+		}
+		if err != nil {
 			return
+		}
+		if _, err := sameBatches(r, "t"); err != nil {
+			t.Fatal(err)
 		}
 		w := &Writer{FS: vfs.NewMem(), Folder: "/s", InlineBytes: 1 << 30}
 		if _, err := w.Write(t.Context(), op(1), 0, 0, 0, &State{Tables: []statebackend.FrozenTable{frozen}}); err != nil {
