@@ -19,7 +19,7 @@ type model struct {
 	r    *rand.Rand
 }
 
-const modelKeys = 60_000
+const modelKeys = 25_000
 
 // step adds to the numbers of some keys and deletes others.
 func (m *model) step() {
