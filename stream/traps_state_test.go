@@ -350,6 +350,9 @@ func TestB074WideShuffle(t *testing.T) {
 	if n, err := shuffle(64 << 20); n != 100_000 || err != nil {
 		t.Errorf("%d of 100000 elements came through, %v", n, err)
 	}
+	if n, err := shuffle(4 << 20); n != 100_000 || err != nil {
+		t.Errorf("in 4 MiB %d of 100000 elements came through, %v", n, err)
+	}
 	if _, err := shuffle(1 << 10); err == nil || !strings.Contains(err.Error(), "of 1024 bytes are in use") {
 		t.Errorf("got %v, want an error that names the memory", err)
 	}

@@ -24,7 +24,7 @@ type Options struct {
 	Clock   clock.Clock
 	Memory  *host.Memory
 	Backend statebackend.Backend
-	// FrameBudget bounds the bytes of all frames in flight of one writer; 0: 4 MiB.
+	// FrameBudget bounds the bytes of all frames in flight of one writer; 0: 4 MiB, less if all writers could not have as much.
 	FrameBudget int
 	// Isolated makes every edge encode and decode its elements, as between processes.
 	Isolated bool
@@ -111,7 +111,7 @@ type builder struct {
 // started.
 func Deploy(ctx context.Context, job *Job, number int, opt Options, toCoordinator func(vertex, subtask, node int, event []byte), ended func(Ended)) (*Attempt, error) {
 	if opt.FrameBudget == 0 {
-		opt.FrameBudget = 4 << 20
+		opt.FrameBudget = frameBudget(job.Graph, opt.Memory)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	b := &builder{
@@ -135,6 +135,22 @@ func Deploy(ctx context.Context, job *Job, number int, opt Options, toCoordinato
 	}
 	b.attempt.start(opt.Threads, ended)
 	return b.attempt, nil
+}
+
+// mostFrames is what the frames in flight of a writer may take.
+const mostFrames = 4 << 20
+
+// frameBudget is what each writer of a job may take: so little in wide jobs that the frames of all leave half of the memory.
+// Whether there is enough for one more must not depend on who is ahead of whom.
+func frameBudget(g *plan.ExecutionGraph, m *host.Memory) int {
+	if m == nil || m.Limit() == 0 {
+		return mostFrames
+	}
+	writers := int64(1)
+	for _, v := range g.Vertices {
+		writers += int64(len(v.Subtasks) * len(v.Outputs))
+	}
+	return int(max(1, min(mostFrames, m.Limit()/2/writers)))
 }
 
 // channel is the channel of that key, made by whichever end comes first.
