@@ -87,6 +87,12 @@ type timedFiles struct {
 	at   map[string]time.Duration // by name
 }
 
+// PlacedBy implements connector.Placed: that of the sink within would give the job the sink alone.
+func (t *timedFiles) PlacedBy(find connector.Places) connector.CommittingSink[touched, filesink.Committable] {
+	t.Sink = t.Sink.PlacedBy(find).(*filesink.Sink[touched])
+	return t
+}
+
 // Committer implements connector.CommittingSink.
 func (t *timedFiles) Committer(ctx connector.WriterContext) (connector.Committer[filesink.Committable], error) {
 	c, err := t.Sink.Committer(ctx)

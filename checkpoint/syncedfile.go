@@ -7,8 +7,8 @@ import (
 )
 
 // syncEvery is how much is written before the disk is told to begin. Otherwise it would idle while rows are encoded, and the
-// last sync would wait for all of them.
-const syncEvery = 8 << 20
+// last sync would wait for all of them. It is little, as who waits for the disk may keep a processor for as long.
+const syncEvery = 2 << 20
 
 // syncedFile is a file that is synced in the background while it is written.
 type syncedFile struct {

@@ -25,7 +25,8 @@ type Places func(location string) (Place, error)
 // connector: a Source, Sink or CommittingSink.
 type Placed[S any] interface {
 	// PlacedBy returns the connector with its paths and URLs found. It is called once, when the stream is built; what goes wrong
-	// is told by the returned connector's Check.
+	// is told by the returned connector's Check. A connector that embeds another one has a PlacedBy of its own, which returns
+	// it and not what it embeds.
 	PlacedBy(find Places) S
 }
 

@@ -137,10 +137,24 @@ func (c *core) refuseCommitting(sink any) {
 
 // placed is a connector whose paths and URLs were found, by what the environment has linked.
 func placed[S any](e *Env, x S) S {
-	if p, ok := any(x).(connector.Placed[S]); ok {
-		return p.PlacedBy(e.e.Place)
+	p, ok := any(x).(connector.Placed[S])
+	if !ok {
+		return x
 	}
-	return x
+	found := p.PlacedBy(e.e.Place)
+	if was, is := pointee(x), pointee(found); was != is { // what it wraps would be used without it
+		e.report(fmt.Errorf("a %v finds its paths by the PlacedBy of a %v, as which it would be used: give it a PlacedBy of its own that returns it", was, is))
+	}
+	return found
+}
+
+// pointee is the type of x, or that of what it points to.
+func pointee(x any) reflect.Type {
+	t := reflect.TypeOf(x)
+	if t != nil && t.Kind() == reflect.Pointer {
+		return t.Elem()
+	}
+	return t
 }
 
 // inspect asks a connector what is wrong with it now, and lets it look at its target before the job runs.

@@ -173,7 +173,7 @@ func TestASnapshotIsReadOnceAtAStart(t *testing.T) {
 func TestStateThatDoesNotFitFailsATask(t *testing.T) {
 	mem := vfs.NewMem()
 	at := holdings(t, mem, 3000)
-	e := stream.NewEnv(stream.WithMemory(200<<10), stream.WithSavepoint(at), func(s *env.Settings) { s.Checkpoints.FS = mem }).
+	e := stream.NewEnv(stream.WithMemory(150<<10), stream.WithSavepoint(at), func(s *env.Settings) { s.Checkpoints.FS = mem }).
 		SetParallelism(2).SetRestartStrategy(stream.NoRestart())
 	e.FromGenerator(10, func(i int64) int64 { return i }, 1e9).UID("keys").
 		KeyBy(func(key int64) int64 { return key }).

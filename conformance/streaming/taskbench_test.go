@@ -48,7 +48,7 @@ func (b *taskBench) Wait(reason host.Reason, _ int64) {
 }
 
 // Yield implements host.Waiter.
-func (*taskBench) Yield() {}
+func (*taskBench) Yield(int64) {}
 
 // Wake implements host.Waiter: the task runs whenever its bench does not play.
 func (b *taskBench) Wake() {

@@ -221,6 +221,34 @@ func TestRunLengthFollowsTheCost(t *testing.T) {
 	}
 }
 
+// The first run is of one element, so that slow ones let nothing wait; cheap ones have full runs soon.
+func TestFirstRunsAreShort(t *testing.T) {
+	b, _ := chain(t, 1)
+	b.dep.Outputs = b.out
+	task, err := New(b.dep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if task.scope.RunLen != 1 {
+		t.Errorf("the first run may have %d elements", task.scope.RunLen)
+	}
+	elements := 0
+	for task.scope.RunLen < frame.DefaultLen {
+		n := task.scope.RunLen
+		elements += n
+		task.adapt(0, n)
+	}
+	if elements > 8*frame.DefaultLen {
+		t.Errorf("%d cheap elements until runs are full", elements)
+	}
+	task.scope.RunLen = 1
+	for range 3 {
+		if task.adapt(1000, 1); task.scope.RunLen != 1 {
+			t.Errorf("runs of %d elements after one that took a second", task.scope.RunLen)
+		}
+	}
+}
+
 // A run that was cut short by the frame's end says nothing about longer ones.
 func TestShortRunsDoNotGrowTheRunLength(t *testing.T) {
 	b, _ := chain(t, 1)

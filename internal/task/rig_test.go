@@ -104,6 +104,7 @@ func (b *bench) build() *Task {
 	if err != nil {
 		b.t.Fatal(err)
 	}
+	task.scope.RunLen = frame.DefaultLen // that of a task which has come to work
 	b.task = task
 	return task
 }

@@ -90,13 +90,17 @@ type input struct {
 	time  *EventTime // what others see of the valve
 }
 
+// firstRun is the length of a task's first run. Runs become longer at once where elements are cheap; where one takes a second, a
+// long first run would let barriers and results wait for all of it, after each restart anew.
+const firstRun = 1
+
 // New builds the chain. Errors name the operators that don't fit.
 func New(d Deployment) (*Task, error) {
 	t := &Task{d: d}
 	t.waiter = &countedWaiter{Waiter: d.Waiter, clock: d.Clock, times: d.Times}
 	t.scope = &operator.Scope{
 		Ctx: d.Ctx, Now: d.Clock.Millis(), Clock: d.Clock, Mailbox: d.Mailbox, Waiter: t.waiter, Spawn: d.Spawn,
-		Memory: d.Memory, RunLen: frame.DefaultLen, Subtask: d.Subtask, Parallelism: d.Vertex.Parallelism,
+		Memory: d.Memory, RunLen: firstRun, Subtask: d.Subtask, Parallelism: d.Vertex.Parallelism,
 		Attempt: d.Attempt, JobName: d.JobName, AutoWatermarkInterval: d.AutoWatermark,
 	}
 	if d.Checkpoints != nil {
