@@ -183,7 +183,7 @@ func TestStateThatDoesNotFitFailsATask(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := job.Wait(); err == nil || !strings.Contains(err.Error(), `restore state`) || !strings.Contains(err.Error(), "give the process more memory") {
+	if _, err := job.Wait(); err == nil || !strings.Contains(err.Error(), `operator "Keyed Process"`) || !strings.Contains(err.Error(), "give the process more memory") {
 		t.Errorf("got %v", err)
 	}
 }

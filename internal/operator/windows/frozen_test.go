@@ -317,6 +317,33 @@ func TestLoansEndWithTheLastSnapshot(t *testing.T) {
 	}
 }
 
+// Snapshots may end, on the goroutines of their writers, while values are kept for all that are open: those behind them must not
+// be passed over.
+func TestValuesAreKeptThoughOtherSnapshotsEndMeanwhile(t *testing.T) {
+	k, values := kernelsOf[[]int64](t), make([][]int64, 4)
+	var shadows Shadows
+	var all [3]*Frozen
+	for i := range all {
+		all[i] = frozenOf(t, k, host.NewMemory(0))
+		present := func(uint32) bool {
+			if i == 0 {
+				all[1].Release()
+				all[0].Release()
+			}
+			return true
+		}
+		all[i].Shadow(&shadows, len(values), present, all[i].Accumulators(unsafe.Pointer(&values[0])))
+	}
+	must(t, shadows.Keep(2))
+	if body := all[2].shadows[0].body.Load(); body.settled[0]&1 == 0 {
+		t.Error("nothing was kept for the last snapshot")
+	}
+	if len(shadows) != 1 {
+		t.Errorf("%d snapshots are open, want 1", len(shadows))
+	}
+	all[2].Release()
+}
+
 func TestCopiesKeepToTheBudget(t *testing.T) {
 	f := frozenOf(t, kernelsOf[int64](t), host.NewMemory(100))
 	values := make([]int64, 64)

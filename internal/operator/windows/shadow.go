@@ -336,16 +336,19 @@ func (l *Shadows) Open() bool {
 
 // Keep must be called before values at places are changed, unless they are none in any snapshot.
 func (l *Shadows) Keep(places ...uint32) error {
-	for i := 0; i < len(*l); i++ {
-		s := (*l)[i].body.Load()
-		if s == nil {
-			l.reap()
-			i--
+	gone := false
+	for _, s := range *l {
+		body := s.body.Load()
+		if body == nil { // it stays until all have been asked: others may end at this moment, and the list would move
+			gone = true
 			continue
 		}
-		if err := s.keep(places); err != nil {
+		if err := body.keep(places); err != nil {
 			return err
 		}
+	}
+	if gone {
+		l.reap()
 	}
 	return nil
 }
