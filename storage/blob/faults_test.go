@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
@@ -247,22 +248,25 @@ func TestStoreThatHangsUpOnWhatItRefuses(t *testing.T) {
 		"nobody may look":        {&fakeObject{[]byte("other"), nil}, errDenied, false},
 	} {
 		d, f := newFake(Options{})
-		w, err := f.Create("a", vfs.Exclusive)
-		if err != nil {
-			t.Fatal(err)
-		}
+		var closing atomic.Bool
 		d.before = func(_ context.Context, call string) error {
-			switch call {
-			case "close a":
+			switch {
+			case !closing.Load():
+			case call == "close a":
 				if c.there != nil {
 					d.put("a", string(c.there.data), c.there.metadata)
 				}
 				return reset
-			case "head a":
+			case call == "head a":
 				return c.head
 			}
 			return nil
 		}
+		w, err := f.Create("a", vfs.Exclusive)
+		if err != nil {
+			t.Fatal(err)
+		}
+		closing.Store(true)
 		if err := w.Close(); !errors.Is(err, reset) || errors.Is(err, fs.ErrExist) != c.want {
 			t.Errorf("%s: %v", name, err)
 		}
