@@ -29,12 +29,12 @@ type rowIndex struct {
 
 	touched byte
 
-	hashes [block]uint64
-	first  [block]uint64
-	found  [block]uint32         // rows
-	at     [block]unsafe.Pointer // texts or rows; it may keep dropped memory alive until the next run
-	miss   [block]uint16
-	todo   [block]uint16
+	hashes    [block]uint64
+	first     [block]uint64
+	found     [block]uint32         // rows
+	at        [block]unsafe.Pointer // texts or rows; it may keep dropped memory alive until the next run
+	miss      [block]uint16
+	unsettled [block]uint16 // found, and to be touched
 }
 
 // keyLayout says where the keys lie in rows.

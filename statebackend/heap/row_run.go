@@ -103,11 +103,11 @@ func (x *rowIndex) touchFound(slots []unsafe.Pointer) error {
 			sum += *(*byte)(unsafe.Add(row, off))
 		}
 		sum += *(*byte)(unsafe.Add(row, last)) + x.rows.look(int(page), int(pos))
-		x.todo[n&(block-1)] = uint16(i)
+		x.unsettled[n&(block-1)] = uint16(i)
 		n++
 	}
 	x.touched = sum
-	for _, i := range x.todo[:n] {
+	for _, i := range x.unsettled[:n] {
 		if err := x.rows.touch(x.found[i]); err != nil {
 			return err
 		}
