@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/flott-dev/flott/statebackend"
 )
@@ -64,27 +65,39 @@ func (p *partWriter) backendFile(f *statebackend.File) (s storedFile, err error)
 		return s, err
 	}
 	digest := newFileDigest()
-	n, buf := int64(0), make([]byte, flushBytes)
-	for {
-		if p.ctx.Err() != nil {
-			return s, context.Cause(p.ctx)
-		}
-		k, err := io.ReadFull(r, buf)
-		n += int64(k)
-		digest.write(buf[:k])
-		if werr := p.file.write(buf[:k]); werr != nil {
-			return s, werr
-		}
-		if err == io.EOF || err == io.ErrUnexpectedEOF {
-			break
-		}
-		if err != nil {
-			return s, err
-		}
+	n, err := p.copyFile(r, digest)
+	if err != nil {
+		return s, err
 	}
 	if n != f.Size {
 		return s, fmt.Errorf("it has %d bytes and not %d, as it was said to have", n, f.Size)
 	}
 	s.digest = digest.sum()
-	return s, p.endFile(n)
+	return s, nil
+}
+
+// copyFile writes all of r into the file that was made, and ends it.
+func (p *partWriter) copyFile(r io.Reader, digest *fileDigest) (n int64, err error) {
+	p.buf = slices.Grow(p.buf[:0], flushBytes)
+	for {
+		if p.ctx.Err() != nil {
+			return n, context.Cause(p.ctx)
+		}
+		had := len(p.buf)
+		k, err := io.ReadFull(r, p.buf[had:cap(p.buf)])
+		n += int64(k)
+		p.buf = p.buf[:had+k]
+		digest.write(p.buf[had:])
+		if err == io.EOF || err == io.ErrUnexpectedEOF {
+			break
+		}
+		if err == nil {
+			p.buf, err = p.to.Write(p.buf)
+		}
+		if err != nil {
+			return n, err
+		}
+	}
+	p.buf, err = p.to.End(p.buf)
+	return n, err
 }

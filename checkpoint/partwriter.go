@@ -39,13 +39,14 @@ type partWriter struct {
 	chunkBytes          int64
 	inlineBytes         int
 	part                *Part
-	layer               int      // of the chunks that are written
-	files               []string // written so far
-	closing             []chan error
-	number              int    // of the last file
-	chunk               *chunk // nil: none is open
-	file                *syncedFile
-	flushed             int64 // bytes of the chunk that are in the file
+	layer               int              // of the chunks that are written
+	files               []string         // written so far
+	to                  vfs.DirectWriter // nil: there is no file yet
+	direct              *DirectFiles     // where it comes from
+	number              int              // of the last file
+	chunk               *chunk           // nil: none is open
+	inFile              bool             // the chunk has a file
+	flushed             int64            // bytes of the chunk that the file was given
 	buf                 []byte
 	headers             hash.Hash // over the chunk's header and those of its blocks
 	crc                 *crc32.Table
@@ -144,18 +145,24 @@ func (p *partWriter) flush() error {
 	if err := p.ctx.Err(); err != nil {
 		return context.Cause(p.ctx)
 	}
-	if p.file == nil {
-		var err error
-		if p.chunk.path, err = p.create(chunkSuffix); err != nil {
-			return err
-		}
-	}
-	if err := p.file.write(p.buf); err != nil {
+	if err := p.openFile(); err != nil {
 		return err
 	}
-	p.flushed += int64(len(p.buf))
-	p.buf = p.buf[:0]
-	return nil
+	n := len(p.buf)
+	var err error
+	p.buf, err = p.to.Write(p.buf)
+	p.flushed += int64(n - len(p.buf))
+	return err
+}
+
+// openFile makes the chunk's file if there is none.
+func (p *partWriter) openFile() (err error) {
+	if p.inFile {
+		return nil
+	}
+	p.chunk.path, err = p.create(chunkSuffix)
+	p.inFile = err == nil
+	return err
 }
 
 // create makes a file of a name that no other has: a frozen attempt may write for the same checkpoint, too, and litter of an
@@ -169,12 +176,14 @@ func (p *partWriter) create(suffix string) (name string, err error) {
 		p.number++
 		name = fmt.Sprintf("%s-%d%s", stem, p.number, suffix)
 		full := path.Join(p.folder, name)
-		file, err := p.fs.Create(full, vfs.Exclusive)
+		if p.to == nil {
+			p.to = p.direct.take(p.fs, p.folder)
+		}
+		err := p.to.Create(full)
 		if errors.Is(err, fs.ErrExist) {
 			continue
 		}
 		if err == nil {
-			p.file = &syncedFile{file: file}
 			p.files = append(p.files, full)
 		}
 		return name, err
@@ -189,7 +198,7 @@ func (p *partWriter) endChunk() error {
 	copy(p.chunk.digest[:], p.headers.Sum(nil))
 	p.buf = append(p.buf, p.chunk.digest[:]...)
 	p.chunk.size = p.size()
-	if p.file == nil && len(p.buf) <= p.inlineBytes {
+	if !p.inFile && len(p.buf) <= p.inlineBytes {
 		p.chunk.inline = append([]byte(nil), p.buf...)
 	} else if err := p.closeFile(); err != nil {
 		return err
@@ -199,46 +208,17 @@ func (p *partWriter) endChunk() error {
 	return nil
 }
 
-// closeFile writes the rest of a chunk's file.
-func (p *partWriter) closeFile() error {
-	size := p.size()
-	if err := p.flush(); err != nil {
+// closeFile writes the rest of a chunk's file. It is durable once everything is.
+func (p *partWriter) closeFile() (err error) {
+	if err := p.ctx.Err(); err != nil {
+		return context.Cause(p.ctx)
+	}
+	if err := p.openFile(); err != nil {
 		return err
 	}
-	return p.endFile(size)
-}
-
-// How many files, of which size at least, may wait for the disk while the next ones are written.
-const (
-	maxClosing   = 8
-	closingBytes = 256 << 10
-)
-
-// endFile waits until a file of a size is on disk, or has that be done beside what follows.
-func (p *partWriter) endFile(size int64) (err error) {
-	file := p.file
-	p.file = nil
-	if size < closingBytes {
-		return file.finish()
-	}
-	if len(p.closing) == maxClosing {
-		err = <-p.closing[0]
-		p.closing = p.closing[1:]
-	}
-	done := make(chan error, 1)
-	p.closing = append(p.closing, done)
-	go func() { done <- file.finish() }()
+	p.inFile = false
+	p.buf, err = p.to.End(p.buf)
 	return err
-}
-
-// closed waits until all files are on disk.
-func (p *partWriter) closed() error {
-	var all []error
-	for _, done := range p.closing {
-		all = append(all, <-done)
-	}
-	p.closing = nil
-	return errors.Join(all...)
 }
 
 // finish ends the part and makes the names of its files durable.
@@ -246,7 +226,12 @@ func (p *partWriter) finish() error {
 	if err := p.endChunk(); err != nil {
 		return err
 	}
-	if err := p.closed(); err != nil || len(p.files) == 0 {
+	if p.to == nil {
+		return nil
+	}
+	err := p.to.Wait()
+	p.buf = nil // it is not ours any more
+	if err != nil || len(p.files) == 0 {
 		return err
 	}
 	return p.fs.SyncDir(p.folder)
@@ -254,10 +239,10 @@ func (p *partWriter) finish() error {
 
 // discard removes the files of a part that failed; what can't be removed stays as litter.
 func (p *partWriter) discard() {
-	if p.file != nil {
-		_ = p.file.finish()
+	if p.to != nil {
+		_ = p.to.Wait()
 	}
-	_ = p.closed()
+	p.buf = nil
 	for _, name := range p.files {
 		_ = p.fs.Remove(name)
 	}

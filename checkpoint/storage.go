@@ -339,7 +339,7 @@ func (s *Storage) removeFiles(folder string, files []string) error {
 		if s.named[file] > 0 {
 			continue
 		}
-		if err := s.fs.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := vfs.RemoveGently(s.fs, file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			failed = append(failed, err)
 		}
 		folders[path.Dir(file)] = true

@@ -35,6 +35,8 @@ type Writer struct {
 	// InlineBytes is the size up to which a chunk goes into the description of the part, and so into the manifest, and makes
 	// no file; 0: DefaultInlineBytes; negative: every chunk is a file.
 	InlineBytes int
+	// Direct has files on the machine's own disks written past its cache; nil: they are written as in any file system.
+	Direct *DirectFiles
 }
 
 // Write writes what one operator of one subtask adds to the snapshot and describes it. operator is its id, 32 hex digits;
@@ -48,7 +50,7 @@ type Writer struct {
 func (w *Writer) Write(ctx context.Context, operator string, subtask, firstGroup, lastGroup int, state *State) (*Part, error) {
 	p := &partWriter{
 		fs: w.FS, folder: w.Folder, token: w.Token, operator: operator, ctx: ctx,
-		part: &Part{Subtask: subtask, FirstGroup: firstGroup, LastGroup: lastGroup},
+		part: &Part{Subtask: subtask, FirstGroup: firstGroup, LastGroup: lastGroup}, direct: w.Direct,
 	}
 	p.chunkBytes, p.inlineBytes = w.ChunkBytes, w.InlineBytes
 	if p.chunkBytes == 0 {
@@ -70,6 +72,9 @@ func (p *partWriter) write(state *State) (part *Part, err error) {
 		if part == nil {
 			p.discard()
 		}
+		if p.to != nil {
+			p.direct.give(p.to)
+		}
 	}()
 	if err := p.describe(state); err != nil {
 		return nil, err
@@ -78,7 +83,7 @@ func (p *partWriter) write(state *State) (part *Part, err error) {
 		return nil, err
 	}
 	for i := range state.Tables {
-		if i > 0 && layerable(state.Tables[i-1].Kind) && !layerable(state.Tables[i].Kind) && p.file != nil {
+		if i > 0 && layerable(state.Tables[i-1].Kind) && !layerable(state.Tables[i].Kind) && p.inFile {
 			// Checkpoints to come may name the chunks of a store's tables. What else there is would stay with them.
 			if err := p.endChunk(); err != nil {
 				return nil, err

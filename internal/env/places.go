@@ -298,6 +298,11 @@ func (p *places) WholeFiles(folder string) bool {
 	return err == nil && ok && w.WholeFiles(inner)
 }
 
+// OnDisk implements vfs.OnDisk.
+func (p *places) OnDisk(folder string) bool {
+	return !remote(folder) && vfs.IsOnDisk(p.disk, folder)
+}
+
 func (p *places) at(name string, f func(vfs.FS, string) error) error {
 	m, inner, _, err := p.route(name)
 	if err != nil {

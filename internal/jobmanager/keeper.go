@@ -73,6 +73,7 @@ type Keeper struct {
 	asked    map[int64]func(control.Ended)
 	number   int64    // of the last request
 	early    []func() // requests that wait for the tasks to run
+	direct   checkpoint.DirectFiles
 	discards []func() // removals of snapshots, the first of which is under way
 	ended    bool
 
@@ -149,6 +150,7 @@ func NewKeeper(id string, job *taskmanager.Job, regions []*region, opt Checkpoin
 // Run works until End has been called and all is done, or the checkpoint timeout is over since then: storage that hangs is left
 // to itself.
 func (k *Keeper) Run() {
+	defer k.direct.Close()
 	for !k.left && (!k.ended || k.busy > 0) {
 		letters := k.mailbox.Take()
 		for _, letter := range letters {

@@ -102,6 +102,9 @@ func (f fenced) WholeFiles(folder string) bool {
 	return ok && w.WholeFiles(folder)
 }
 
+// OnDisk implements vfs.OnDisk.
+func (f fenced) OnDisk(folder string) bool { return vfs.IsOnDisk(f.FS, folder) }
+
 // Create implements vfs.FS. A manifest that appears whole is sent when it is closed, as it can't be refused from then on.
 func (f fenced) Create(name string, how vfs.Mode) (vfs.Writer, error) {
 	if path.Base(name) == checkpoint.ManifestName && f.WholeFiles(path.Dir(name)) {

@@ -31,6 +31,8 @@ type Checkpoints struct {
 	InlineBytes int
 	// Token tells the files of this attempt from those of others; see checkpoint.Writer.
 	Token string
+	// Direct writes files on the machine's disks; see checkpoint.Writer.
+	Direct *checkpoint.DirectFiles
 	// Final says that a last checkpoint follows the end of the input, with which sinks commit.
 	Final bool
 	// Place is where a snapshot that has been triggered is to be written; false if it is over.
@@ -149,7 +151,7 @@ func (s *scribe) parts(p *task.Part, on *layer, to *written) (err error) {
 	if err := p.Seal(); err != nil {
 		return err
 	}
-	w := checkpoint.Writer{FS: f, Folder: folder, Token: s.c.Token, InlineBytes: s.c.InlineBytes}
+	w := checkpoint.Writer{FS: f, Folder: folder, Token: s.c.Token, InlineBytes: s.c.InlineBytes, Direct: s.c.Direct}
 	for i, state := range p.States {
 		n := s.sub.Vertex.Nodes[i]
 		groups := s.sub.groups[i]
