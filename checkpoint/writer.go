@@ -199,6 +199,11 @@ func (p *partWriter) batch(layout *rowLayout, b *statebackend.RowBatch) error {
 		to := min(b.N, from+(room+stride-1)/stride)
 		at := len(p.buf)
 		p.buf = slices.Grow(p.buf, (to-from)*stride)[:at+(to-from)*stride]
+		if rows := b.Packed(stride); rows != nil {
+			copy(p.buf[at:], rows[from*stride:])
+			p.blockCount += to - from
+			from = to
+		}
 		for out := p.buf[at:]; from < to; from++ {
 			n := copy(out, b.Keys.At(from))
 			if layout.stamped {

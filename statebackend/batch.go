@@ -15,6 +15,15 @@ type RowBatch struct {
 	Times ByteColumn
 }
 
+// Packed is the bytes of all rows if these lie one behind the other, stride bytes each, as a key and its value; nil if not.
+func (b *RowBatch) Packed(stride int) []byte {
+	k, v := &b.Keys, &b.Values
+	if k.Stride != stride || v.Stride != stride || k.Width+v.Width != stride || len(b.Times.B) > 0 || len(k.B) < b.N*stride || &k.B[k.Width] != &v.B[0] {
+		return nil
+	}
+	return k.B[:b.N*stride]
+}
+
 // ByteColumn is pieces of bytes of one width, Stride bytes apart: piece i is the Width bytes from B[i*Stride] on.
 type ByteColumn struct {
 	B             []byte

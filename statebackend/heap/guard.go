@@ -16,7 +16,14 @@ type guard struct {
 }
 
 // guarded says whether touching may have something to do.
-func (g *guard) guarded() bool { return len(g.shadows) > 0 }
+func (g *guard) guarded() bool {
+	for _, sh := range g.shadows {
+		if !sh.passed.Load() {
+			return true
+		}
+	}
+	return false
+}
 
 // preserve lets all open snapshots have an entry that is about to be changed. It returns the page to change: the same one,
 // or a copy if a snapshot is being written from it at this moment.

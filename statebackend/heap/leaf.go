@@ -12,7 +12,8 @@ import (
 
 // leaf gives the entries of the pages of a snapshot, stretch by stretch: it copies the entries of as many pages as fit into its
 // memory, one page after the other, which is how the processor reads fastest and what lets the updater have them back soonest;
-// each copy goes to those of its key group, which are shown one behind the other then. It belongs to the writer.
+// each copy goes to those of its key group, which are shown one behind the other then. What the updater has copied before follows
+// behind the pages, see leaf_kept.go. It belongs to the writer.
 type leaf struct {
 	keyLayout
 	sh     *shadow
@@ -31,6 +32,7 @@ type leaf struct {
 	groups  []groupCopies // by group
 	hashes  []uint64      // by copy: of its key
 	places  []entryPlace  // by copy: where the entry lies, in a snapshot of changes
+	wanted  []uint64      // which entries of the updater's copies follow behind the pages; nil: they are copied with their pages
 	shown   uint32        // the copy that is shown
 	touched byte          // keeps the compiler from dropping a pass
 }
@@ -105,12 +107,12 @@ func (l *leaf) stretches(f func() (more bool, err error)) error {
 	if err := l.open(); err != nil {
 		return err
 	}
-	for page := 0; ; {
+	for at := 0; ; {
 		var err error
-		if page, err = l.fill(page); err != nil {
+		if at, err = l.fill(at); err != nil {
 			return err
 		}
-		if more, err := f(); err != nil || !more || page >= len(l.sh.states) {
+		if more, err := f(); err != nil || !more || l.passed(at) {
 			return err
 		}
 	}
@@ -127,7 +129,7 @@ func (l *leaf) end(g *groupCopies, segment uint32) uint32 {
 // column are n copies' bytes at an offset, from one on.
 func (l *leaf) column(from uint32, n int, off, width uintptr) statebackend.ByteColumn {
 	size := l.sh.size
-	b := bytesAt(unsafe.Add(l.entry(from), off), uintptr(n-1)*size+width)
+	b := bytesAt(unsafe.Add(l.entry(from), off), uintptr(n)*size-off)
 	return statebackend.ByteColumn{B: b, Stride: int(size), Width: int(width)}
 }
 
@@ -139,17 +141,22 @@ func (l *leaf) open() error {
 		all = l.sh.only.n
 	}
 	all++ // zero
-	most := max(min(max(groups*groupStretch, leastStretch), mostStretch)/size, l.sh.slots+1)
+	most := max(min(max(groups*groupStretch, leastStretch), mostStretch)/size, l.most()+1)
 	l.allFit = all <= most
 	most = min(most, all)
 	per := min(max(1, most/(groups*groupSegments)), max(1, mostSegment/size))
 	segments := most/per + min(groups, most) // of each group, one may not be full
-	n, places := segments*per, 0
+	n, places, wanted := segments*per, 0, 0
 	if l.sh.only != nil {
 		places = n
+	} else {
+		wanted = (len(l.sh.states)*l.sh.units()<<l.sh.shift + 63) / 64
 	}
-	if err := l.reserve(n*(size+8) + segments*4 + groups*16 + places*8); err != nil {
+	if err := l.reserve(n*(size+8) + segments*4 + groups*16 + places*8 + wanted*8); err != nil {
 		return err
+	}
+	if l.sh.only == nil {
+		l.wanted = make([]uint64, wanted)
 	}
 	l.per, l.next, l.groups = uint32(per), make([]uint32, segments), make([]groupCopies, groups)
 	l.copies, l.hashes, l.places = make([]uint64, n*size/8), make([]uint64, n), make([]entryPlace, places)
@@ -161,49 +168,57 @@ func (l *leaf) entry(i uint32) unsafe.Pointer {
 	return unsafe.Add(unsafe.Pointer(unsafe.SliceData(l.copies)), uintptr(i)*l.sh.size)
 }
 
+// most is how many entries a page, or a chunk of copies, has at most.
+func (l *leaf) most() int { return max(l.sh.slots, 1<<(l.sh.chunk+l.sh.shift)) }
+
 // fits says whether there is room for the entries of another page, in the worst case.
 func (l *leaf) fits() bool {
 	if l.allFit {
 		return true
 	}
-	slots := l.sh.slots + 1
+	slots := l.most() + 1
 	return (len(l.next) - l.used) >= slots/int(l.per)+min(len(l.groups), slots)
 }
 
-// fill begins a stretch at a page, and returns the one at which the next stretch begins.
-func (l *leaf) fill(page int) (next int, err error) {
+// fill begins a stretch at a page, or a chunk of copies behind them, and returns where the next stretch begins.
+func (l *leaf) fill(at int) (next int, err error) {
 	clear(l.groups)
 	l.used = 0
-	if page == 0 && l.zero != nil {
+	if at == 0 && l.zero != nil {
 		if err := l.copy(l.zero, entryPlace{}); err != nil {
 			return 0, err
 		}
 	}
-	yield := l.sh.frozen.store.Yield
-	for begin := page; page < len(l.sh.states) && (page == begin || l.fits()); page++ {
-		if !l.sh.needs(page) {
+	yield, pages := l.sh.frozen.store.Yield, len(l.sh.states)
+	for begin := at; !l.passed(at) && (at == begin || l.fits()); at++ {
+		if at < pages && !l.sh.needs(at) {
 			continue
 		}
-		if yield != nil && page%yieldPages == 0 {
+		if yield != nil && at%yieldPages == 0 {
 			yield()
 		}
-		if err := l.copyPage(page); err != nil {
+		if at < pages {
+			err = l.copyPage(at)
+		} else {
+			err = l.copyKept(at - pages)
+		}
+		if err != nil {
 			return 0, err
 		}
 	}
-	return page, nil
+	return at, nil
 }
 
 // yieldPages is the number of pages that are copied in a stretch of work.
 const yieldPages = 4
 
-// copyPage copies the entries of a page, of which nothing is needed any more then.
+// copyPage copies the entries of a page, of which nothing is needed any more then but the copies that follow later.
 func (l *leaf) copyPage(page int) error {
 	v, _ := l.sh.view(page)
 	defer l.sh.done(page)
 	var from [64]unsafe.Pointer
 	for w := range v.words() {
-		live := v.live(w)
+		live := l.postpone(&v, w)
 		l.locate(&v, w, live, &from)
 		for n := 0; live != 0; live &= live - 1 {
 			pos := w*64 + bits.TrailingZeros64(live)
@@ -224,7 +239,7 @@ func (l *leaf) locate(v *pageView, w int, live uint64, from *[64]unsafe.Pointer)
 		from[n] = v.at(w*64 + bits.TrailingZeros64(live))
 		n++
 	}
-	if v.kept == nil {
+	if v.kept == nil || l.wanted != nil {
 		return
 	}
 	var sum byte
@@ -323,7 +338,7 @@ func (l *leaf) reserve(n int) error {
 // close gives everything back.
 func (l *leaf) close() {
 	l.sh.frozen.release(l.held)
-	l.copies, l.next, l.groups, l.hashes, l.places, l.held = nil, nil, nil, nil, nil, 0
+	l.copies, l.next, l.groups, l.hashes, l.places, l.wanted, l.held = nil, nil, nil, nil, nil, nil, 0
 	l.sh.finish()
 	if l.also != nil {
 		l.also.finish()

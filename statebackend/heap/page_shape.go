@@ -72,7 +72,7 @@ func (v *pageView) liveByKey(w int) (set uint64) {
 	for pos, end := w*64, min(w*64+64, v.slots); pos < end; pos += 1 << v.shift {
 		e := v.at(pos)
 		for i := pos; i < min(pos+1<<v.shift, end); i++ {
-			set |= uint64(one(*(*uint64)(unsafe.Add(e, uintptr(i-pos)*v.size)) != 0)) << (i & 63)
+			set |= uint64(one(isKey(unsafe.Add(e, uintptr(i-pos)*v.size)))) << (i & 63)
 		}
 	}
 	return set

@@ -33,6 +33,8 @@ type shadow struct {
 	drawn int64 // bytes that are reserved for copies
 	ended bool
 	over  atomic.Bool // finish has nothing left to do
+
+	passed atomic.Bool // all pages have been read
 }
 
 // The states of a page of a snapshot.
