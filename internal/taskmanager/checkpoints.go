@@ -137,9 +137,13 @@ func (w *written) add(p *checkpoint.Part) {
 
 // parts writes the states of all operators of the chain.
 func (s *scribe) parts(p *task.Part, on *layer, to *written) (err error) {
+	var f vfs.FS
 	defer func() {
 		if v := recover(); v != nil { // rows are made while they are read
 			err = fmt.Errorf("panic: %v", v)
+		}
+		if err != nil {
+			s.discard(f, to.own)
 		}
 	}()
 	defer p.Release()
@@ -157,7 +161,6 @@ func (s *scribe) parts(p *task.Part, on *layer, to *written) (err error) {
 		groups := s.sub.groups[i]
 		part, err := s.part(&w, i, groups, state, on)
 		if err != nil {
-			s.discard(f, to.own)
 			return fmt.Errorf("operator %q: %w", n.Node.Name, err)
 		}
 		to.add(part)
