@@ -5,7 +5,9 @@
 #   FLOTT_SOAK    how many times as many seeds the property and simulation tests take (default 50)
 #   SOAK_FUZZ     time for each fuzz target (default 60s)
 #   SOAK_REPEAT   how many times the race run is repeated, each time in another order (default 3)
-#   SOAK_MUTANTS  how many conditions the mutation check flips (default 200)
+#   SOAK_MUTANTS  how many conditions the mutation check flips at most (default 200); it has ten minutes for each unit of
+#                 FLOTT_SOAK, and keeps what it found when it is interrupted
+#   SOAK_LOG      where the mutation check writes what it finds, too (default: a file for each seed in the temporary folder)
 #   SOAK_SEED     chooses the conditions and the order of tests; printed, so that a night can be repeated
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -37,8 +39,14 @@ EOF
 	return $bad
 }
 
+# A flip that the tests of its package let pass is shown to those of the packages that depend on it, the nearest first, for a
+# minute for each unit of FLOTT_SOAK.
 mutation() {
-	FLOTT_SOAK=1 go run ./internal/lint/mutate -n "${SOAK_MUTANTS:-200}" -seed "$seed" -wide "$all" -min 90
+	log=${SOAK_LOG:-${TMPDIR:-/tmp}/flott-mutation-$seed.log}
+	echo "outcomes are kept in $log"
+	minutes=$FLOTT_SOAK
+	FLOTT_SOAK=1 go run ./internal/lint/mutate -n "${SOAK_MUTANTS:-200}" -seed "$seed" \
+		-for "$((minutes * 10))m" -wide "${minutes}m" -min 90 -log "$log"
 }
 
 [ $# -gt 0 ] || set -- seeds invariants repeat fuzz mutation

@@ -1,11 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"go/ast"
-	"go/build"
 	"go/token"
-	"path"
-	"path/filepath"
 	"strings"
 
 	"github.com/flott-dev/flott/internal/lint"
@@ -16,6 +14,8 @@ type site struct {
 	pkg        string // folder of the package
 	file       string // slash-separated, relative to the root
 	line       int
+	function   string // with its receiver's type
+	nth        int    // among equal conditions of the function, from 1
 	src        []byte
 	start, end int
 }
@@ -24,6 +24,21 @@ type site struct {
 func (s site) condition() string {
 	return strings.Join(strings.Fields(string(s.src[s.start:s.end])), " ")
 }
+
+// mutation says what is done where, within the file: it holds as long as the function does not change.
+func (s site) mutation() string {
+	nth := ""
+	if s.nth > 1 {
+		nth = fmt.Sprintf("#%d", s.nth)
+	}
+	return fmt.Sprintf("%s%s: !(%s)", s.function, nth, s.condition())
+}
+
+// key identifies the site in the list of equivalent ones.
+func (s site) key() string { return s.file + " " + s.mutation() }
+
+// String implements fmt.Stringer.
+func (s site) String() string { return fmt.Sprintf("%s:%d %s", s.file, s.line, s.mutation()) }
 
 // flipped is the whole file with the condition negated.
 func (s site) flipped() []byte {
@@ -35,17 +50,16 @@ func (s site) flipped() []byte {
 	return append(out, s.src[s.end:]...)
 }
 
-// sites finds the conditions of the packages on floors F1 to F4, or of those below prefix, if it is given. Files that a
+// sites finds the conditions of the packages in or below folder; "": of the engine and what stands beside it. Files that a
 // plain build leaves out (other systems, other tags) are left out here: no plain test can see them.
-func sites(tree *lint.Tree, root, prefix string) []site {
+func sites(tree *lint.Tree, root, folder string) []site {
 	var out []site
 	for _, p := range tree.Packages {
-		if !chosen(tree, p.Path, prefix) {
+		if !chosen(tree, p.Path, folder) {
 			continue
 		}
 		for _, f := range p.Files {
-			built, err := build.Default.MatchFile(filepath.Join(root, p.Path), path.Base(f.Path))
-			if f.Test || f.Generated || err != nil || !built {
+			if f.Test || f.Generated || !built(root, p.Path, f) {
 				continue
 			}
 			out = append(out, sitesOfFile(tree.Fset, p.Path, f)...)
@@ -54,28 +68,73 @@ func sites(tree *lint.Tree, root, prefix string) []site {
 	return out
 }
 
-func chosen(tree *lint.Tree, pkg, prefix string) bool {
-	if prefix != "" {
-		return pkg == prefix || strings.HasPrefix(pkg, prefix+"/")
+func chosen(tree *lint.Tree, pkg, folder string) bool {
+	if folder != "" {
+		return within(pkg, folder)
 	}
 	switch tree.Floor(pkg) {
-	case "F1", "F2", "F3", "F4":
-		return true
+	case "F0", "F1", "F2", "F3", "F4", "F5":
+		return !strings.HasSuffix(pkg, "test") // the kits that tests are made of
+	case "side":
+		// The libraries of the other storages take minutes to build, and their tests speak with servers.
+		return !strings.HasSuffix(pkg, "test") && (!within(pkg, "storage") || within(pkg, "storage/blob"))
 	}
 	return false
 }
 
+func within(pkg, folder string) bool { return pkg == folder || strings.HasPrefix(pkg, folder+"/") }
+
 func sitesOfFile(fset *token.FileSet, pkg string, f *lint.File) []site {
 	var out []site
-	add := func(e ast.Expr) {
-		from, to := fset.Position(e.Pos()), fset.Position(e.End())
-		s := site{pkg: pkg, file: f.Path, line: from.Line, src: f.Src, start: from.Offset, end: to.Offset}
-		// The assertions are switched off in a plain build: to flip their switch proves nothing.
-		if !strings.Contains(s.condition(), "invariants.") {
+	for _, d := range f.AST.Decls {
+		name, seen := nameOf(d), map[string]int{}
+		conditions(d, func(e ast.Expr) {
+			from, to := fset.Position(e.Pos()), fset.Position(e.End())
+			s := site{pkg: pkg, file: f.Path, line: from.Line, function: name, src: f.Src, start: from.Offset, end: to.Offset}
+			// The assertions are switched off in a plain build: to flip their switch proves nothing.
+			if strings.Contains(s.condition(), "invariants.") {
+				return
+			}
+			seen[s.condition()]++
+			s.nth = seen[s.condition()]
 			out = append(out, s)
-		}
+		})
 	}
-	ast.Inspect(f.AST, func(n ast.Node) bool {
+	return out
+}
+
+// nameOf is the name of a function as in (*T).Method, T.Method and Function.
+func nameOf(d ast.Decl) string {
+	f, ok := d.(*ast.FuncDecl)
+	if !ok {
+		return "var"
+	}
+	if f.Recv == nil {
+		return f.Name.Name
+	}
+	star, t := "", f.Recv.List[0].Type
+	if p, ok := t.(*ast.StarExpr); ok {
+		star, t = "*", p.X
+	}
+	switch x := t.(type) { // the parameters of a generic type are left out
+	case *ast.IndexExpr:
+		t = x.X
+	case *ast.IndexListExpr:
+		t = x.X
+	}
+	receiver := "?"
+	if id, ok := t.(*ast.Ident); ok {
+		receiver = id.Name
+	}
+	if star != "" {
+		receiver = "(*" + receiver + ")"
+	}
+	return receiver + "." + f.Name.Name
+}
+
+// conditions gives each atomic condition of if, for and switch below a node to add.
+func conditions(n ast.Node, add func(ast.Expr)) {
+	ast.Inspect(n, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.IfStmt:
 			operands(n.Cond, add)
@@ -95,7 +154,6 @@ func sitesOfFile(fset *token.FileSet, pkg string, f *lint.File) []site {
 		}
 		return true
 	})
-	return out
 }
 
 // operands gives each atomic condition of a && b || c to add.
