@@ -248,6 +248,8 @@ func (tr *trial) clock(ms int64) {
 
 func (tr *trial) progress() {
 	switch {
+	case tr.domain == process.ProcessingTime && tr.rng.IntN(6) == 0: // it is set back
+		tr.clock(tr.h.rt.Now - tr.rng.Int64N(60))
 	case tr.domain == process.ProcessingTime:
 		tr.clock(sum(tr.h.rt.Now, tr.rng.Int64N(20)))
 	case tr.now-30 > tr.now: // beyond the beginning of time

@@ -284,8 +284,7 @@ type pair struct {
 	out     *kit.Recorder
 	lateOut *kit.Recorder
 	story   []string
-	most    int  // elements of a run
-	forward bool // the clock does not go back
+	most    int // elements of a run
 }
 
 const lateTag = "late"
@@ -428,7 +427,7 @@ func (p *pair) step(r *rand.Rand, size, disorder, keys int64) {
 		p.mark(-50 + r.Int64N(100))
 	case n == 1 || n == 2 && p.domain == process.ProcessingTime:
 		now := p.now + r.Int64N(1+size)
-		if r.IntN(8) == 0 && !p.forward {
+		if r.IntN(8) == 0 {
 			now = p.now - r.Int64N(3*size)
 		}
 		p.clock(now)

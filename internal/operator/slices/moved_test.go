@@ -27,7 +27,6 @@ func (p *pair) move(general bool) {
 	if p.op = New(s, p.grid, p.layout.domain, p.f.kernels(t)); general {
 		p.op = windowing.Aggregate(s, windowing.TimeDefinition[window.Time]{Assigner: p.assigner}, p.f.kernels(t))
 	}
-	p.forward = general // its timers are not made for a clock that goes back
 	p.rt = kit.Runtime()
 	p.rt.Restored, p.rt.Now = restored, p.now
 	p.lateOut = kit.Record(t, p.op.Output(lateTag), p.rt)

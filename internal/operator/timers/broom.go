@@ -14,9 +14,14 @@ func (b *broom) leave(l, s int) {
 }
 
 // sweep looks at one chunk and drops its dead refs. Called for each deletion while there are more dead refs than timers,
-// it takes out about as many as come in: half of a chunk is dead then.
+// it takes out about as many as come in: half of a chunk is dead then. If the dead ones are before the wheel's base, as of
+// timers that move while the clock is behind it, all of them go at once: a third of what is looked at.
 func (q *queue) sweep() {
 	b, w := &q.broom, &q.wheel
+	if len(q.overdue) > q.live+(q.live+q.slack)/2 {
+		q.dead -= q.overdue.keep(func(e ref) bool { return q.slab.at(e.id).gen == e.gen })
+		return
+	}
 	if b.cur == 0 && !q.nextSlot() {
 		return
 	}

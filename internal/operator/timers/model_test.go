@@ -32,14 +32,17 @@ func (o oracle) due(upTo int64) []string {
 	return names
 }
 
-// script is a random run of operations against the oracle.
+// script is a random run of operations against the oracle. Event time never goes back; the clock of processing time does.
 type script struct {
-	t    *testing.T
-	rnd  *rand.Rand
-	s    *Service
-	want oracle
-	keys []string
-	ns   []string
+	t         *testing.T
+	rnd       *rand.Rand
+	s         *Service
+	domain    process.Domain
+	callbacks *operator.Callbacks
+	reached   int64 // the watermark, or the clock
+	want      oracle
+	keys      []string
+	ns        []string
 }
 
 func hashOf(key string) uint64 {
@@ -51,14 +54,14 @@ func hashOf(key string) uint64 {
 }
 
 // newScript makes a script with a horizon, if stored, that memory of any size draws.
-func newScript(t *testing.T, seed uint64, stored bool) *script {
+func newScript(t *testing.T, seed uint64, d process.Domain, stored bool) *script {
 	rnd := rand.New(rand.NewPCG(seed, 7))
-	x := &script{t: t, rnd: rnd, want: oracle{}}
+	x := &script{t: t, rnd: rnd, domain: d, callbacks: &operator.Callbacks{}, reached: math.MinInt64, want: oracle{}}
 	for i := range 12 {
 		x.keys = append(x.keys, strings.Repeat(string(rune('a'+i)), rnd.IntN(60)))
 	}
 	x.ns = []string{"", "12345678", "0123456789abcdef", strings.Repeat("n", 5000)}
-	o := Options{Callbacks: &operator.Callbacks{}, Inline: 8 * rnd.IntN(5)}
+	o := Options{Callbacks: x.callbacks, Inline: 8 * rnd.IntN(5), OnProcessingTime: x.fire}
 	if stored {
 		o.Store = &operatortest.TimerShelf{Rand: rnd, Ahead: 1 + rnd.Int64N(10_000)}
 	}
@@ -67,14 +70,14 @@ func newScript(t *testing.T, seed uint64, stored bool) *script {
 		t.Fatal(err)
 	}
 	if rnd.IntN(2) == 0 {
-		x.s.queues[process.EventTime].slack = 3
+		x.s.queues[d].slack = 3
 	}
 	return x
 }
 
-// time is near the watermark mostly, sometimes anywhere.
+// time is near the watermark or clock mostly, sometimes anywhere.
 func (x *script) time() int64 {
-	w := x.s.Watermark()
+	w := x.reached
 	if w == math.MinInt64 {
 		w = 1_700_000_000_000
 	}
@@ -94,7 +97,7 @@ func (x *script) time() int64 {
 func (x *script) register() {
 	key, ns, at := x.keys[x.rnd.IntN(len(x.keys))], x.ns[x.rnd.IntN(len(x.ns))], x.time()
 	n := name(key, ns, at)
-	if err := x.s.Register(process.EventTime, []byte(key), hashOf(key), []byte(ns), at); err != nil {
+	if err := x.s.Register(x.domain, []byte(key), hashOf(key), []byte(ns), at); err != nil {
 		x.t.Fatal(err)
 	}
 	x.want[n] = at
@@ -113,55 +116,68 @@ func (x *script) remove() {
 	}
 	delete(x.want, n)
 	for range 1 + x.rnd.IntN(2) {
-		if err := x.s.Delete(process.EventTime, []byte(key), hashOf(key), []byte(ns), at); err != nil {
+		if err := x.s.Delete(x.domain, []byte(key), hashOf(key), []byte(ns), at); err != nil {
 			x.t.Fatal(err)
 		}
 	}
 }
 
-// advance moves the watermark; calls register and delete more.
+// advance moves the watermark or sets the clock.
 func (x *script) advance(to int64) {
-	err := x.s.AdvanceWatermark(to, func(key []byte, hash uint64, ns []byte, at int64) error {
-		k, sp := string(key), string(ns)
-		n := name(k, sp, at)
-		if _, ok := x.want[n]; !ok {
-			x.t.Fatalf("fired %s, which is not set", n)
-		}
-		if hash != hashOf(k) {
-			x.t.Fatalf("%s fired with another key's hash", n)
-		}
-		for _, earlier := range x.want {
-			if earlier < at {
-				x.t.Fatalf("%s fired before a timer of %d", n, earlier)
-			}
-		}
-		delete(x.want, n)
-		for range x.rnd.IntN(3) {
-			if x.rnd.IntN(3) == 0 {
-				x.remove()
-			} else if len(x.want) < 300 {
-				x.register()
-			}
-		}
-		if string(key) != k || string(ns) != sp {
-			x.t.Fatalf("key or namespace of %s changed during the call", n)
-		}
-		return nil
-	})
+	var err error
+	if x.domain == process.EventTime {
+		x.reached = max(x.reached, to)
+		err = x.s.AdvanceWatermark(to, x.fire)
+	} else {
+		x.reached = to
+		err = x.callbacks.Run(to)
+	}
 	if err != nil {
 		x.t.Fatal(err)
 	}
-	if due := x.want.due(x.s.Watermark()); len(due) != 0 {
-		x.t.Fatalf("not fired at %d: %v", x.s.Watermark(), due)
+	if due := x.want.due(x.reached); len(due) != 0 {
+		x.t.Fatalf("not fired at %d: %v", x.reached, due)
 	}
 }
 
+// fire checks a timer that fires, and registers and deletes more.
+func (x *script) fire(key []byte, hash uint64, ns []byte, at int64) error {
+	k, sp := string(key), string(ns)
+	n := name(k, sp, at)
+	if _, ok := x.want[n]; !ok {
+		x.t.Fatalf("fired %s, which is not set", n)
+	}
+	if hash != hashOf(k) {
+		x.t.Fatalf("%s fired with another key's hash", n)
+	}
+	if at > x.reached {
+		x.t.Fatalf("%s fired early, at %d", n, x.reached)
+	}
+	for _, earlier := range x.want {
+		if earlier < at {
+			x.t.Fatalf("%s fired before a timer of %d", n, earlier)
+		}
+	}
+	delete(x.want, n)
+	for range x.rnd.IntN(3) {
+		if x.rnd.IntN(3) == 0 {
+			x.remove()
+		} else if len(x.want) < 300 {
+			x.register()
+		}
+	}
+	if string(key) != k || string(ns) != sp {
+		x.t.Fatalf("key or namespace of %s changed during the call", n)
+	}
+	return nil
+}
+
 func (x *script) check() {
-	if got := x.s.Count(process.EventTime); got != len(x.want) {
+	if got := x.s.Count(x.domain); got != len(x.want) {
 		x.t.Fatalf("count %d, want %d", got, len(x.want))
 	}
 	seen := map[string]bool{}
-	err := x.s.ForEach(process.EventTime, func(key []byte, _ uint64, ns []byte, at int64) error {
+	err := x.s.ForEach(x.domain, func(key []byte, _ uint64, ns []byte, at int64) error {
 		seen[name(string(key), string(ns), at)] = true
 		return nil
 	})
@@ -173,20 +189,22 @@ func (x *script) check() {
 			x.t.Fatalf("ForEach misses %s", n)
 		}
 	}
-	q := &x.s.queues[process.EventTime]
+	q := &x.s.queues[x.domain]
 	if refs := q.wheel.refs + len(q.overdue); refs != q.live+q.dead {
 		x.t.Fatalf("%d refs for %d timers and %d dead", refs, q.live, q.dead)
 	}
 }
 
 func TestRandomOperationsAgreeWithASortedSet(t *testing.T) {
-	t.Run("in memory", func(t *testing.T) { testRandomOperations(t, false) })
-	t.Run("behind a horizon", func(t *testing.T) { testRandomOperations(t, true) })
+	for _, d := range []process.Domain{process.EventTime, process.ProcessingTime} {
+		t.Run(fmt.Sprint(d, " in memory"), func(t *testing.T) { testRandomOperations(t, d, false) })
+		t.Run(fmt.Sprint(d, " behind a horizon"), func(t *testing.T) { testRandomOperations(t, d, true) })
+	}
 }
 
-func testRandomOperations(t *testing.T, stored bool) {
-	for seed := range uint64(60) {
-		x := newScript(t, seed, stored)
+func testRandomOperations(t *testing.T, d process.Domain, stored bool) {
+	for seed := range uint64(40) {
+		x := newScript(t, seed, d, stored)
 		for range 600 {
 			switch x.rnd.IntN(10) {
 			case 0:

@@ -20,13 +20,36 @@ func (h *overdue) push(r ref) {
 
 func (h *overdue) pop() ref {
 	a := *h
-	top, r := a[0], a[len(a)-1]
-	a = a[:len(a)-1]
-	*h = a
-	if len(a) == 0 {
-		return top
+	top, last := a[0], len(a)-1
+	a[0] = a[last]
+	*h = a[:last]
+	h.down(0)
+	return top
+}
+
+// keep drops the refs that are not alive, and says how many.
+func (h *overdue) keep(alive func(ref) bool) (dropped int) {
+	a := (*h)[:0]
+	for _, r := range *h {
+		if alive(r) {
+			a = append(a, r)
+		}
 	}
-	i := 0
+	dropped = len(*h) - len(a)
+	*h = a
+	for i := len(a)/2 - 1; i >= 0; i-- {
+		h.down(i)
+	}
+	return dropped
+}
+
+// down moves ref i behind those of its branch that are earlier.
+func (h *overdue) down(i int) {
+	a := *h
+	if i >= len(a) {
+		return
+	}
+	r := a[i]
 	for {
 		child := 2*i + 1
 		if child >= len(a) {
@@ -42,5 +65,4 @@ func (h *overdue) pop() ref {
 		i = child
 	}
 	a[i] = r
-	return top
 }

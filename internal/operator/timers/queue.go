@@ -10,7 +10,7 @@ type queue struct {
 	arena   arena
 	index   index
 	wheel   wheel
-	overdue overdue // timers before the wheel's base
+	overdue overdue // timers before the wheel's base: due already, or the clock has gone back
 	horizon horizon
 	ledger  ledger
 	live    int
@@ -137,7 +137,7 @@ func (q *queue) fire(upTo int64, f Fire) error {
 
 func (q *queue) drain(upTo int64, f Fire) error {
 	for {
-		if err := q.fireOverdue(f); err != nil {
+		if err := q.fireOverdue(upTo, f); err != nil {
 			return err
 		}
 		if q.waits(upTo) {
@@ -161,9 +161,10 @@ func (q *queue) drain(upTo int64, f Fire) error {
 	}
 }
 
-// fireOverdue fires the timers before the wheel's base, up to the horizon: they were due when they were registered.
-func (q *queue) fireOverdue(f Fire) error {
-	for len(q.overdue) != 0 && !(q.horizon.far && q.overdue[0].at > q.horizon.at) {
+// fireOverdue fires the timers before the wheel's base, up to a time and the horizon. In event time they were due when they
+// were registered; a clock of processing time may have gone back behind the base, and has to come to them again.
+func (q *queue) fireOverdue(upTo int64, f Fire) error {
+	for len(q.overdue) != 0 && q.overdue[0].at <= upTo && !(q.horizon.far && q.overdue[0].at > q.horizon.at) {
 		if err := q.fireOne(q.overdue.pop(), f); err != nil {
 			return err
 		}
@@ -187,7 +188,7 @@ func (q *queue) fireSlot(s int, f Fire) error {
 				return err
 			}
 			if len(q.overdue) != 0 {
-				if err := q.fireOverdue(f); err != nil {
+				if err := q.fireOverdue(sl.min, f); err != nil {
 					return err
 				}
 			}

@@ -6,7 +6,8 @@
 //
 // Timers are a set: one per domain, key, namespace and time, however often it is registered. A timer that fires is taken
 // out before the call; what the call registers and is due already fires in the same pass. So 100,000 overdue timers
-// drain in one pass, in time order. Among equal times the order is free.
+// drain in one pass, in time order. Among equal times the order is free. The clock of processing time may go back: timers wait
+// until it is past them again, and those that have fired are gone.
 //
 // # Structure
 //

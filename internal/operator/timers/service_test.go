@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/flott-dev/flott/internal/operator"
@@ -202,6 +203,68 @@ func TestProcessingTimeTimerIsNotEarly(t *testing.T) {
 	}
 	if err := callbacks.Run(1000 - 1); err != nil || len(fired) != 1 {
 		t.Fatalf("fired %v at clock 1000 (%v)", fired, err)
+	}
+}
+
+// A clock that was set back has to come to a timer again: those that are later than the first one due don't fire with it,
+// although the service was there before.
+func TestClockThatGoesBackFiresNothingEarly(t *testing.T) {
+	callbacks := &operator.Callbacks{}
+	var fired []int64
+	s := New(Options{Callbacks: callbacks, OnProcessingTime: func(_ []byte, _ uint64, _ []byte, at int64) error {
+		fired = append(fired, at)
+		return nil
+	}})
+	set := func(times ...int64) {
+		t.Helper()
+		for _, at := range times {
+			if err := s.Register(process.ProcessingTime, []byte("k"), 1, nil, at); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	clock := func(now int64, want ...int64) {
+		t.Helper()
+		fired = nil
+		if err := callbacks.Run(now - 1); err != nil || !slices.Equal(fired, want) {
+			t.Fatalf("at clock %d fired %v (%v), want %v", now, fired, err, want)
+		}
+	}
+	set(1000, 5000)
+	clock(1001, 1000)
+	clock(100)
+	set(1000, 200, 300, 70_000)
+	clock(200)
+	clock(201, 200)
+	clock(300)
+	clock(250)
+	set(260)
+	clock(261, 260)
+	clock(301, 300)
+	clock(1001, 1000)
+	clock(80_000, 5000, 70_000)
+}
+
+// Timers that move while the clock is behind leave nothing behind for ever.
+func TestTimersThatMoveBehindTheClockTakeNoMemory(t *testing.T) {
+	callbacks := &operator.Callbacks{}
+	s := New(Options{Callbacks: callbacks, OnProcessingTime: func([]byte, uint64, []byte, int64) error { return nil }})
+	if err := s.Register(process.ProcessingTime, []byte("k"), 1, nil, 1_000_000); err != nil {
+		t.Fatal(err)
+	}
+	if err := callbacks.Run(1_000_000); err != nil {
+		t.Fatal(err)
+	}
+	for at := range int64(100_000) { // the clock is at 0
+		if err := s.Register(process.ProcessingTime, []byte("k"), 1, nil, at+1); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Delete(process.ProcessingTime, []byte("k"), 1, nil, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if q := &s.queues[process.ProcessingTime]; len(q.overdue) > 2*q.slack || s.Count(process.ProcessingTime) != 1 {
+		t.Errorf("%d entries of %d timers", len(q.overdue), s.Count(process.ProcessingTime))
 	}
 }
 
