@@ -165,13 +165,14 @@ func TestOldFilesHaveLines(t *testing.T) {
 }
 
 func TestMistakesNameFileLineKeyValueAndWhatIsAllowed(t *testing.T) {
-	l := parse(t, "c.yaml", "execution.checkpointing:\n  interval: soon\n  mode: SOMETIMES\n  num-retained: 0\n  incremental: yes!\nparallelism.default: many\nrestart-strategy.exponential-delay.backoff-multiplier: 0.5\nstate.memory-storage.limit: big\npipeline.cached-files: \"'x\"\npipeline.global-job-parameters: x\nexecution.checkpointing.timeout: -5\n")
+	l := parse(t, "c.yaml", "execution.checkpointing:\n  interval: soon\n  mode: SOMETIMES\n  num-retained: 0\n  incremental: yes!\nparallelism.default: many\nrestart-strategy.exponential-delay.backoff-multiplier: 0.5\nstate.memory-storage.limit: big\npipeline.cached-files: \"'x\"\npipeline.global-job-parameters: x\nexecution.checkpointing.timeout: -5\nmemory: 0\n")
 	_, err := Resolve(l)
 	if err == nil {
 		t.Fatal("no error")
 	}
 	want := []string{
 		`c.yaml:11: execution.checkpointing.timeout: "-5" is less than 0 ms`,
+		`c.yaml:12: memory: "0" is less than 1`,
 		`c.yaml:5: execution.checkpointing.incremental: "yes!" is neither true nor false`,
 		`c.yaml:2: execution.checkpointing.interval: "soon" is no duration: write a number and a unit (ms, s, min, h, d), as in 10 s; a number alone is milliseconds`,
 		`c.yaml:3: execution.checkpointing.mode: "SOMETIMES" is none of EXACTLY_ONCE, AT_LEAST_ONCE`,

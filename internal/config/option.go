@@ -47,7 +47,7 @@ type Option struct {
 	Default string
 	// Values are those of an Enum.
 	Values []string
-	// Least is the least number or duration (ns) that is allowed.
+	// Least is the least number, size or duration (ns) that is allowed.
 	Least int64
 	// Launcher says that who starts the program knows better than the program: its value wins over what is set in code.
 	Launcher bool
@@ -102,7 +102,11 @@ func (o *Option) parse(text string) (any, error) {
 		}
 		return d, o.least(text, int64(d))
 	case MemorySize:
-		return orError(ParseMemorySize(text))
+		n, err := ParseMemorySize(text)
+		if err != nil {
+			return nil, err
+		}
+		return n, o.least(text, n)
 	case Enum:
 		for _, v := range o.Values {
 			if strings.EqualFold(v, text) || strings.EqualFold(strings.ReplaceAll(v, "_", "-"), text) {
