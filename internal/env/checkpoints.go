@@ -200,14 +200,30 @@ func (e *Env) keeping(ctx context.Context, jg *plan.JobGraph, id, name string) (
 	if err == nil && c.Savepoint != "" && len(k.opt.Completed) == 0 {
 		err = k.fromSavepoint(ctx, places, c)
 	}
-	if n := len(k.opt.Completed); err == nil && n > 0 {
-		err = e.fit(jg, k.opt.Completed[n-1].Manifest)
+	if from := begins(k.opt); err == nil && from != nil {
+		err = e.fit(jg, from.Manifest)
 	}
 	if err != nil {
 		k.release()
 		return keeping{}, err
 	}
 	return k, nil
+}
+
+// begins is the snapshot that the job begins with, nil if there is none: the one that its coordinator will choose.
+func begins(o *jobmanager.CheckpointOptions) *jobmanager.Snapshot {
+	n := len(o.Completed)
+	if n == 0 {
+		return nil
+	}
+	if o.Config.PreferCheckpoint {
+		for i := range slices.Backward(o.Completed) {
+			if s := &o.Completed[i]; s.Manifest.Kind == checkpoint.Checkpoint {
+				return s
+			}
+		}
+	}
+	return &o.Completed[n-1]
 }
 
 // after closes the stores that no task has taken when the job is over.

@@ -25,7 +25,7 @@ func (e *Env) takeUp(ctx context.Context, job *taskmanager.Job, opt taskmanager.
 	if k == nil || len(k.Completed) == 0 {
 		return nil, nil
 	}
-	from := &k.Completed[len(k.Completed)-1]
+	from := begins(k)
 	fits, err := tryState(ctx, job, &opt, from)
 	if err != nil {
 		return nil, cmp.Or(intact(from), err)

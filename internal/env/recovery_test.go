@@ -146,3 +146,42 @@ func TestRecoveryGoesOnFromTheLastSavepoint(t *testing.T) {
 		}
 	})
 }
+
+// A program that goes on from its last checkpoint although a savepoint is newer has the state of that checkpoint, too.
+func TestRecoveryPassesOverSavepoints(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		v := &vault{committed: map[[2]int64][]int64{}}
+		begin := func(fail int64) *Execution {
+			e := kept(1)
+			c := &e.Settings.Checkpoints
+			c.Recovery, c.Interval, c.PreferCheckpoint = dir, 50*time.Millisecond, true
+			tallyTo(t, e, 200, func(x int64) error {
+				if x == fail {
+					return errBoom
+				}
+				return nil
+			}, v)
+			return start(t, e)
+		}
+		x := begin(95)
+		time.Sleep(80 * time.Millisecond)
+		if _, err := x.TakeSavepoint(t.Context(), t.TempDir(), false, false); err != nil {
+			t.Fatal(err)
+		}
+		<-x.Done()
+		last := x.Checkpoints().LatestSavepoint.ID - 1
+		x = begin(-1)
+		wait(t, x)
+		if r := x.Checkpoints().LatestRestored; r == nil || r.ID != last {
+			t.Errorf("restored %+v, want checkpoint %d", r, last)
+		}
+		got := v.all() // some twice, as the sink had committed with the savepoint
+		slices.Sort(got)
+		want := totals(200)
+		slices.Sort(want)
+		if got = slices.Compact(got); !slices.Equal(got, slices.Compact(want)) {
+			t.Errorf("%d totals, want %d, or others", len(got), len(want))
+		}
+	})
+}

@@ -63,8 +63,8 @@ func (e *Env) rehearse(ctx context.Context, jg *plan.JobGraph, name string, seed
 		return "", wrap(err)
 	}
 	defer keeping.release()
-	if n := len(keeping.opt.Completed); n > 0 {
-		if err := intact(&keeping.opt.Completed[n-1]); err != nil {
+	if from := begins(keeping.opt); from != nil {
+		if err := intact(from); err != nil {
 			return "", wrap(err)
 		}
 	}
