@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/flott-dev/flott/internal/operator"
+	"github.com/flott-dev/flott/process"
 	"github.com/flott-dev/flott/window"
 )
 
@@ -69,6 +70,16 @@ func (s *CoGroupedWindows[A, B, K, W]) Evictor(e window.Evictor) *CoGroupedWindo
 // AllowedLateness is WindowedStream.AllowedLateness.
 func (s *CoGroupedWindows[A, B, K, W]) AllowedLateness(d time.Duration) *CoGroupedWindows[A, B, K, W] {
 	return &CoGroupedWindows[A, B, K, W]{s.with(s.w.allow(d))}
+}
+
+// SideOutputLeftLateData is JoinedWindows.SideOutputLeftLateData.
+func (s *CoGroupedWindows[A, B, K, W]) SideOutputLeftLateData(tag process.OutputTag[A]) *CoGroupedWindows[A, B, K, W] {
+	return &CoGroupedWindows[A, B, K, W]{s.with(s.w.lateTo(0, tag.Name()))}
+}
+
+// SideOutputRightLateData is JoinedWindows.SideOutputRightLateData.
+func (s *CoGroupedWindows[A, B, K, W]) SideOutputRightLateData(tag process.OutputTag[B]) *CoGroupedWindows[A, B, K, W] {
+	return &CoGroupedWindows[A, B, K, W]{s.with(s.w.lateTo(1, tag.Name()))}
 }
 
 // Apply hands the elements of both streams that share key and window to f, those of each in the order of arrival; one of

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/flott-dev/flott/internal/operator"
+	"github.com/flott-dev/flott/process"
 	"github.com/flott-dev/flott/window"
 )
 
@@ -70,6 +71,18 @@ func (s *JoinedWindows[A, B, K, W]) Evictor(e window.Evictor) *JoinedWindows[A, 
 // AllowedLateness is WindowedStream.AllowedLateness: a late element joins again with all that its window holds.
 func (s *JoinedWindows[A, B, K, W]) AllowedLateness(d time.Duration) *JoinedWindows[A, B, K, W] {
 	return &JoinedWindows[A, B, K, W]{s.with(s.w.allow(d))}
+}
+
+// SideOutputLeftLateData sends elements of the first stream, the left one, that are too late for their windows to a side
+// output of the result, with their own timestamps. Default: they are dropped, and counted by the operator's metric
+// numLateRecordsDropped.
+func (s *JoinedWindows[A, B, K, W]) SideOutputLeftLateData(tag process.OutputTag[A]) *JoinedWindows[A, B, K, W] {
+	return &JoinedWindows[A, B, K, W]{s.with(s.w.lateTo(0, tag.Name()))}
+}
+
+// SideOutputRightLateData is SideOutputLeftLateData for the second stream.
+func (s *JoinedWindows[A, B, K, W]) SideOutputRightLateData(tag process.OutputTag[B]) *JoinedWindows[A, B, K, W] {
+	return &JoinedWindows[A, B, K, W]{s.with(s.w.lateTo(1, tag.Name()))}
 }
 
 // Apply emits f of each pair.

@@ -43,7 +43,7 @@ type windowSpec struct {
 
 	domain     process.Domain
 	lateness   time.Duration
-	late       string
+	late       [2]string // by input
 	merges     bool
 	grid       window.Gridded // nil: windows don't lie on a grid
 	gap        *sessions.Gap  // nil: they are no sessions
@@ -179,12 +179,12 @@ func (w *windowSpec) allow(d time.Duration) *windowSpec {
 }
 
 //go:noinline
-func (w *windowSpec) lateTo(tag string) *windowSpec {
+func (w *windowSpec) lateTo(input int, tag string) *windowSpec {
 	w = w.copy()
 	if tag == "" {
 		w.mistake(errors.New("send late elements to a side output: the tag has no name (make it with NewOutputTag)"))
 	}
-	w.late = tag
+	w.late[input] = tag
 	return w
 }
 
@@ -251,7 +251,7 @@ func (c *core) window(f windowFunction, w *windowSpec, key *operator.Key, out *f
 	in := c.typ
 	spec := func() windows.Spec {
 		return windows.Spec{
-			In: in, Out: out, Key: key, Sides: n.Side, Lateness: w.lateness.Milliseconds(), Late: w.late, Place: n.Caller,
+			In: in, Out: out, Key: key, Sides: n.Side, Lateness: w.lateness.Milliseconds(), Late: w.late[0], Place: n.Caller,
 		}
 	}
 	general := func() operator.Operator { return f.general(spec()) }
@@ -286,7 +286,9 @@ func (w *windowSpec) onDisk(path string, general func() operator.Operator) *grap
 //go:noinline
 func pair(name string, c [2]*core, w *windowSpec, keys [2]*operator.Key, out *frame.Type, open func(windows.Spec) operator.Operator) *core {
 	d := join(name, c, out, func(n *graph.Node) operator.Operator {
-		return open(windows.Spec{Out: out, Sides: n.Side, Lateness: w.lateness.Milliseconds(), Place: n.Caller})
+		return open(windows.Spec{
+			Out: out, Sides: n.Side, Lateness: w.lateness.Milliseconds(), Late: w.late[0], LateSecond: w.late[1], Place: n.Caller,
+		})
 	})
 	w.report(c[0].env, d.node)
 	w.show(d.node, generalPath, listContents)

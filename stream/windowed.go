@@ -128,5 +128,5 @@ func (s *WindowedStream[T, K, W]) KeepInMemory() *WindowedStream[T, K, W] {
 // SideOutputLateData sends elements that are too late for their windows to a side output of the result, with their own
 // timestamps. Default: they are dropped, and counted by the operator's metric numLateRecordsDropped.
 func (s *WindowedStream[T, K, W]) SideOutputLateData(tag process.OutputTag[T]) *WindowedStream[T, K, W] {
-	return &WindowedStream[T, K, W]{s.c, s.key, s.w.lateTo(tag.Name())}
+	return &WindowedStream[T, K, W]{s.c, s.key, s.w.lateTo(0, tag.Name())}
 }

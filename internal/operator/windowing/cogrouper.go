@@ -22,12 +22,12 @@ type coGrouper[A, B, K any, W window.Window, X any] struct {
 // with the elements of either stream, in order of arrival; one of them may have none. The trigger and the evictor are those
 // of left; they see the elements of both streams in the order of their arrival, and may not look at them. Each side has an
 // assigner of its own, both of one domain, and windows merge as left's say. The operator's watermark is that of both
-// inputs; spec's In and Key are not used, and late elements are dropped and counted.
+// inputs; spec's In, Second and Key are not used.
 func CoGroup[A, B, K any, W window.Window, X any](spec windows.Spec, in co.Inputs, keys [2]*operator.Key, left, right Windows, f func(info window.Info[K, W], as []A, bs []B, emit func(X))) operator.Operator {
 	o, b := newJoint(spec, in), bindBoth(left.bind(), right.bind())
 	g := &coGrouper[A, B, K, W, X]{e: &o.engine, f: f}
 	g.Init(&o.Out, o.sides)
-	spec.Late = ""
+	spec.In, spec.Second = in.First, in.Second
 	o.engine.init(spec, b, &elements{types: []*frame.Type{in.First, in.Second}, evict: b.evict, apply: g.apply}, g, keys[:]...)
 	return o
 }

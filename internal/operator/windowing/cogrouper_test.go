@@ -81,6 +81,58 @@ func TestBothStreamsShareWindows(t *testing.T) {
 	c.out.Want(t, "end")
 }
 
+func TestLateElementsOfEitherStreamGoToTheirSideOutput(t *testing.T) {
+	define := func(late, lateSecond string, sides map[string]*frame.Type) operator.Operator {
+		spec := windows.Spec{Out: kit.TypeOf[string](t), Place: "job.go:34", Late: late, LateSecond: lateSecond, Sides: sides}
+		in := co.Inputs{First: kit.TypeOf[event](t), Second: kit.TypeOf[note](t)}
+		w := TimeDefinition[window.Time]{Assigner: tumbling(10)}
+		return CoGroup(spec, in, [2]*operator.Key{kit.KeyOf(t, event.key), kit.KeyOf(t, note.key)}, w, w,
+			func(info window.Info[string, window.Time], as []event, bs []note, emit func(string)) {
+				emit(fmt.Sprint(as, bs))
+			})
+	}
+	events, notes := kit.TypeOf[event](t), kit.TypeOf[note](t)
+	for name, c := range map[string]struct {
+		late        [2]string
+		sides       map[string]*frame.Type
+		left, right []string // what side outputs hold
+		dropped     int64
+	}{
+		"both":         {[2]string{"l", "r"}, map[string]*frame.Type{"l": events, "r": notes}, []string{"{a 1}@5"}, []string{"{a [x]}@6"}, 0},
+		"left":         {[2]string{"l", ""}, map[string]*frame.Type{"l": events}, []string{"{a 1}@5"}, nil, 1},
+		"right":        {[2]string{"", "r"}, map[string]*frame.Type{"r": notes}, nil, []string{"{a [x]}@6"}, 1},
+		"nobody reads": {[2]string{"l", "r"}, nil, nil, nil, 0},
+		"none":         {[2]string{}, nil, nil, nil, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := coGroup{op: define(c.late[0], c.late[1], c.sides), rt: kit.Runtime()}
+			late := map[string][]string{"l": c.left, "r": c.right}
+			sides := map[string]*kit.Recorder{}
+			for tag := range c.sides {
+				sides[tag] = kit.Record(t, g.op.Output(tag), g.rt)
+			}
+			g.out = kit.OpenAt(t, g.op, g.rt)
+			g.marks(t, kit.Watermark(20), kit.Watermark(20))
+			g.first(t, 5, 1)
+			g.second(t, 6, "x")
+			g.second(t, 25, "y")
+			g.marks(t, kit.Watermark(30), kit.Watermark(30))
+			g.out.Want(t, "watermark 20", "[] [{a [y]}]@29", "watermark 30")
+			for tag, side := range sides {
+				side.Want(t, append(append([]string{"watermark 20"}, late[tag]...), "watermark 30")...)
+			}
+			if n := g.rt.Host.(*kit.Host).Metrics[windows.LateDropped].Read(); n != c.dropped {
+				t.Errorf("%v elements are counted as dropped, want %d", n, c.dropped)
+			}
+		})
+	}
+	op := define("l", "r", map[string]*frame.Type{"r": events})
+	if err := op.Open(kit.Runtime()); err == nil || !strings.Contains(err.Error(), `side output "r": it is read as`) {
+		t.Errorf("got %v", err)
+	}
+	kit.Must(t, op.Close())
+}
+
 // halfSessions assigns sessions that depend on the element.
 type halfSessions struct{ window.SessionAssigner }
 

@@ -30,7 +30,7 @@ type engine struct {
 	mergeCtx  *window.MergeContext
 	space     space // the trigger's state
 	watermark int64
-	late      windows.Late
+	late      [2]windows.Late          // by input
 	pieces    []func(*frame.Run) error // bound once: a method value would be allocated at each use
 
 	assigned row
@@ -91,8 +91,14 @@ func (e *engine) open(rt *operator.Runtime, sides *operator.Sides) error {
 	if err := e.contents.open(e); err != nil {
 		return e.errorf("%w", err)
 	}
-	if err := e.late.Open(rt, sides, e.spec.Late, e.spec.In); err != nil {
-		return e.errorf("%w", err)
+	for input := range e.pieces {
+		tag, in := e.spec.Late, e.spec.In
+		if input == 1 {
+			tag, in = e.spec.LateSecond, e.spec.Second
+		}
+		if err := e.late[input].Open(rt, sides, tag, in); err != nil {
+			return e.errorf("%w", err)
+		}
 	}
 	if err := e.openTrigger(); err != nil {
 		return err
@@ -160,7 +166,9 @@ func (e *engine) push(input int, r *frame.Run) error {
 
 // Flush implements keyed.SpacedHandler: failed accesses first, then what was emitted.
 func (e *engine) Flush() error {
-	e.late.Count()
+	for i := range e.late {
+		e.late[i].Count()
+	}
 	if err := e.keys.Leave(); err != nil {
 		return err
 	}
@@ -184,7 +192,7 @@ func (e *engine) element(input int, r *frame.Run, i int) error {
 		taken, err = e.mergeAll(input, r, i, ts)
 	}
 	if err == nil && !taken && e.domain == process.EventTime && later(ts, e.spec.Lateness) <= e.watermark {
-		return e.late.Reject(r, i)
+		return e.late[input].Reject(r, i)
 	}
 	return err
 }

@@ -10,15 +10,17 @@ import (
 
 // Spec is what every windowed operator is told.
 type Spec struct {
-	In, Out *frame.Type
+	// In is the type of the input, Second that of the second one, if there are two.
+	In, Second, Out *frame.Type
 	// Key is the key of the stream; of windows over all elements that of window.All.
 	Key *operator.Key
 	// Sides are the types of the side outputs that somebody reads.
 	Sides map[string]*frame.Type
 	// Lateness is how long after its end a window of event time is kept, ms.
 	Lateness int64
-	// Late is the side output of elements that come too late; "" drops and counts them.
-	Late string
+	// Late is the side output of elements that come too late, LateSecond that of those of the second input; "" drops and
+	// counts them.
+	Late, LateSecond string
 	// Place is where the program made the operator, file:line, for errors.
 	Place string
 }
