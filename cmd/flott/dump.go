@@ -21,6 +21,9 @@ expire, the time of their last write, as far as the state has them. A list has
 a row for each item, which is its value. Bytes that only the program can read
 are base64.
 
+In CSV texts are always in quotes, also empty ones. A cell without any is null,
+or what the row does not have.
+
 A Parquet file has the rows of one state: the columns are its key, namespace,
 map key, value and time, with their types. Structs are groups of columns, slices
 and maps LIST and MAP, nil is NULL; what has no type in Parquet is JSON text.`,

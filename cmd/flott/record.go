@@ -2,10 +2,11 @@ package main
 
 import (
 	"bufio"
-	"encoding/csv"
+	"bytes"
 	"encoding/json"
 	"encoding/json/jsontext"
 	"io"
+	"strings"
 
 	"github.com/flott-dev/flott/checkpoint"
 	"github.com/flott-dev/flott/serde"
@@ -73,7 +74,7 @@ func newRecorder(format string, w *bufio.Writer) (recorder, bool) {
 	case "jsonl":
 		return &jsonLines{w: w}, true
 	case "csv":
-		return &csvLines{w: csv.NewWriter(w)}, true
+		return &csvLines{w: w}, true
 	case "parquet":
 		return &parquetRows{to: w}, true
 	}
@@ -106,9 +107,11 @@ func (j *jsonLines) write(r *record) error {
 
 func (j *jsonLines) end() error { return nil }
 
-// csvLines writes CSV with a header, also if there are no rows. Texts stand as they are, all else as JSON.
+// csvLines writes CSV with a header, also if there are no rows. Texts stand as they are, always in quotes, all else as JSON.
+// A cell without quotes and characters is null, or what the row does not have: as PostgreSQL's COPY and DuckDB read it.
 type csvLines struct {
-	w     *csv.Writer
+	w     io.Writer
+	line  []byte
 	begun bool
 }
 
@@ -119,34 +122,48 @@ func (c *csvLines) header() error {
 		return nil
 	}
 	c.begun = true
-	return c.w.Write([]string{"state", "key", "namespace", "mapKey", "value", "time"})
+	_, err := io.WriteString(c.w, "state,key,namespace,mapKey,value,time\n")
+	return err
 }
 
 func (c *csvLines) write(r *record) error {
-	err := c.header()
-	cells := []string{r.state}
+	if err := c.header(); err != nil {
+		return err
+	}
+	b := appendQuoted(c.line[:0], r.state)
 	for _, field := range [][]byte{r.key, r.namespace, r.mapKey, r.value, r.time} {
-		cells = append(cells, cell(field))
+		b = appendCell(append(b, ','), field)
 	}
-	if err == nil {
-		err = c.w.Write(cells)
-	}
+	c.line = append(b, '\n')
+	_, err := c.w.Write(c.line)
 	return err
 }
 
-func (c *csvLines) end() error {
-	err := c.header()
-	c.w.Flush()
-	if err == nil {
-		err = c.w.Error()
-	}
-	return err
-}
+func (c *csvLines) end() error { return c.header() }
 
-func cell(field []byte) string {
+// appendCell appends the cell of a JSON value; none is empty.
+func appendCell(b, field []byte) []byte {
 	var text string
-	if len(field) > 0 && field[0] == '"' && json.Unmarshal(field, &text) == nil {
-		return text
+	switch {
+	case string(field) == "null":
+		return b
+	case len(field) > 0 && field[0] == '"' && json.Unmarshal(field, &text) == nil:
+		return appendQuoted(b, text)
+	case bytes.ContainsAny(field, "\",\r\n"):
+		return appendQuoted(b, string(field))
 	}
-	return string(field)
+	return append(b, field...)
+}
+
+// appendQuoted appends a quoted cell.
+func appendQuoted(b []byte, text string) []byte {
+	b = append(b, '"')
+	for {
+		before, after, more := strings.Cut(text, `"`)
+		b = append(append(b, before...), '"')
+		if !more {
+			return b
+		}
+		b, text = append(b, '"'), after
+	}
 }
