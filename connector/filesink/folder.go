@@ -93,3 +93,29 @@ func (p *parts) leftover(bucket, name string, is parsed) bool {
 	return p.from.owns(is.subtask, p.ctx.Subtask(), p.ctx.Parallelism()) &&
 		!p.from.covers(bucket, name, is, p.partName(is.subtask, is.count))
 }
+
+// clearAll removes what earlier runs have left under the sink's names and nobody knows: in a bucket and those below it, each
+// writer its share of the subtasks of then. The files of the job's own writers, which may have begun already, stay.
+func (p *parts) clearAll(bucket string) error {
+	entries, err := p.fs.ReadDir(p.folder(bucket))
+	if err != nil {
+		return fmt.Errorf("look for leftovers: %w", err)
+	}
+	for _, e := range entries {
+		at := path.Join(bucket, e.Name())
+		if e.IsDir() && !hidden(e.Name()) {
+			if err := p.clearAll(at); err != nil {
+				return err
+			}
+		}
+		is, ok := p.parse(e.Name())
+		if e.IsDir() || !ok || is.id == "" || is.ending != p.ending() || is.subtask%p.ctx.Parallelism() != p.ctx.Subtask() ||
+			p.run != "" && strings.HasPrefix(is.id, p.run) {
+			continue
+		}
+		if err := p.fs.Remove(path.Join(p.dir, at)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			p.ctx.Counter("leftoversKept", 1)
+		}
+	}
+	return nil
+}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -43,13 +44,25 @@ func killedSinks(dir string) map[string]*filesink.Sink[int64] {
 	}
 }
 
+// clearing is the name of a way in which no checkpoint comes, and clearingSink how it writes.
+const clearing = "clearing"
+
+func clearingSink(dir string) *filesink.Sink[int64] {
+	return filesink.New(filepath.Join(dir, "out"), file.TextEncoding[int64]("\n")).
+		BucketBy(func(x int64) string { return strconv.FormatInt(x%2, 10) }).MaxPartSize(200).ClearLeftovers()
+}
+
 // TestProgramThatIsKilled is the program of the test below; alone it does nothing.
 func TestProgramThatIsKilled(t *testing.T) {
 	dir, name, ok := strings.Cut(os.Getenv(killedDir), "|")
 	if !ok {
 		return
 	}
-	env := stream.NewEnv(stream.WithRecovery(filepath.Join(dir, "recovery"))).SetParallelism(2).EnableCheckpointing(10 * time.Millisecond)
+	every, sink := 10*time.Millisecond, killedSinks(dir)[name]
+	if name == clearing {
+		every, sink = time.Hour, clearingSink(dir)
+	}
+	env := stream.NewEnv(stream.WithRecovery(filepath.Join(dir, "recovery"))).SetParallelism(2).EnableCheckpointing(every)
 	var read atomic.Int64
 	env.FromSequence(1, killedLimit).Map(func(x int64) int64 {
 		read.Add(1)
@@ -58,7 +71,7 @@ func TestProgramThatIsKilled(t *testing.T) {
 			fmt.Println("element", x)
 		}
 		return x
-	}).UID("slowly").CommitTo(killedSinks(dir)[name]).UID("out")
+	}).UID("slowly").CommitTo(sink).UID("out")
 	if _, err := env.Execute(context.Background(), "killed"); err != nil {
 		t.Fatal(err)
 	}
@@ -105,6 +118,30 @@ func killed(t *testing.T, name string, seed uint64) {
 	}
 	if len(lines) != killedLimit {
 		t.Errorf("killed after %v elements: %d lines, hidden: %q", instants, len(lines), hidden)
+	}
+}
+
+// Processes that are killed before their first checkpoint leave hidden files, which the last one removes; it writes each
+// element once.
+func TestWhatKilledProcessesLeaveIsCleared(t *testing.T) {
+	dir := t.TempDir()
+	out := filepath.ToSlash(filepath.Join(dir, "out"))
+	for _, kill := range []int{40, 200} {
+		if _, finished := runKilled(t, dir, clearing, kill, false); finished {
+			t.Fatal("the program was not killed")
+		}
+		if _, files, hidden := contents(t, vfs.OS{}, out); len(files) > 0 || len(hidden) == 0 {
+			t.Fatalf("files %q, hidden %q", files, hidden)
+		}
+	}
+	if read, finished := runKilled(t, dir, clearing, 1<<30, false); !finished || read != killedLimit {
+		t.Fatalf("finished: %v, after %d elements", finished, read)
+	}
+	lines, _, hidden := contents(t, vfs.OS{}, out)
+	n := len(lines)
+	slices.Sort(lines)
+	if lines = slices.Compact(lines); n != killedLimit || len(lines) != n || len(hidden) > 0 {
+		t.Errorf("%d lines, %d different ones, hidden: %q", n, len(lines), hidden)
 	}
 }
 

@@ -58,7 +58,7 @@ type settings struct {
 	noPolicy             bool            // the function is nil
 	onCheckpoint         bool
 	compaction           compaction
-	keep                 bool
+	keep, clear          bool // leftovers
 }
 
 // assign chooses how buckets are found; the last choice counts.

@@ -205,8 +205,20 @@ func (s Sink[T]) Compress(c Compression) *Sink[T] { s.compression = c; return &s
 
 // KeepLeftovers leaves the hidden files that a restored job finds and does not know. The default is to remove those of the
 // sink's own names that its snapshot doesn't cover, and of a job that begins anew after a failure those that its attempts in
-// the same process have left. A process that was killed before its first checkpoint leaves its hidden files for ever.
+// the same process have left. What a process has left that was killed before its first checkpoint, nobody knows: it stays for
+// ever, unless ClearLeftovers says otherwise.
 func (s Sink[T]) KeepLeftovers() *Sink[T] { s.keep = true; return &s }
+
+// ClearLeftovers makes a job that begins without a snapshot of the sink remove all hidden files that have the sink's names
+// (prefix, suffix, compression), in all buckets, before it writes: those of processes that were killed before their first
+// checkpoint. Visible files, those of other names and folders whose names readers skip are left alone. A file that can't be
+// removed is counted (leftoversKept) and stays; a folder that can't be listed is an error.
+//
+// It is for sinks that have the names for themselves, and for good: whoever asks for it says that no other job, in this or any
+// other process, is writing to them, and that no savepoint or checkpoint of an earlier run is going to be restored, whose open
+// files are among the hidden ones. Jobs that are restored do as without it. A second process of the same job is refused before
+// it comes to this if the job has WithRecovery. Each subtask lists all folders once.
+func (s Sink[T]) ClearLeftovers() *Sink[T] { s.clear = true; return &s }
 
 // Check reports mistakes of the description. It looks at no file.
 func (s *Sink[T]) Check() error {
@@ -264,6 +276,8 @@ func (s *Sink[T]) checked() (*layout, error) {
 		return nil, s.mistake("whole files are merged by reading them again: CompactReading says how")
 	case s.reading != nil && (s.bulk == nil || !s.compaction.on()):
 		return nil, s.mistake("CompactReading is for files of NewBulk that are merged: with CompactAfter or CompactSize")
+	case s.keep && s.clear:
+		return nil, s.mistake("KeepLeftovers and ClearLeftovers are contradictory: choose one")
 	}
 	if s.reading != nil {
 		if err := s.reading.Check(); err != nil {

@@ -26,6 +26,8 @@ func (s *Sink[T]) open(ctx connector.WriterContext, states []connector.WriterSta
 	}
 	if err = p.root(); err == nil && len(states) > 0 {
 		err = p.restore(states)
+	} else if err == nil && s.clear && !goesOn(ctx) {
+		err = p.clearAll("")
 	}
 	if err != nil {
 		p.fail(s.mistake("%w", err))
@@ -48,6 +50,12 @@ func (s *Sink[T]) open(ctx connector.WriterContext, states []connector.WriterSta
 		return &bulkWriter[T]{w}, nil
 	}
 	return &runWriter[T]{w}, nil
+}
+
+// goesOn tells whether the job was restored from a snapshot that has the sink.
+func goesOn(ctx connector.WriterContext) bool {
+	r, ok := ctx.(connector.RestoredContext)
+	return ok && r.Restored()
 }
 
 // writer writes the elements of one subtask.
