@@ -9,75 +9,10 @@ import (
 	"testing"
 
 	"github.com/flott-dev/flott/internal/host"
-	"github.com/flott-dev/flott/internal/operator"
 	kit "github.com/flott-dev/flott/internal/operator/operatortest"
 	"github.com/flott-dev/flott/process"
 	"github.com/flott-dev/flott/statebackend"
 )
-
-// opening is a snapshot that is open, and another one of the same moment as it was read at once.
-type opening struct {
-	s    operator.Snapshot
-	want []string
-	done chan []string // it is being read
-}
-
-func snapshot(t testing.TB, op operator.Operator) *opening {
-	t.Helper()
-	o := &opening{s: operator.Snapshot{Groups: 16}}
-	kit.Must(t, op.(operator.Snapshotter).Snapshot(&o.s))
-	return o
-}
-
-// texts are the rows of a snapshot; sorted, as sessions have no order among themselves.
-func texts(s *operator.Snapshot) (all []string, err error) {
-	for _, f := range s.Stores {
-		for _, t := range f.Tables() {
-			for row, err := range t.Rows {
-				if err != nil {
-					return nil, err
-				}
-				all = append(all, fmt.Sprintf("%s %d %x %x %x", t.Name, row.Group, row.Key, row.Namespace, row.Value))
-			}
-		}
-	}
-	slices.Sort(all)
-	return all, nil
-}
-
-// begin begins to read on another goroutine.
-func (o *opening) begin() {
-	o.done = make(chan []string)
-	go func() {
-		all, err := texts(&o.s)
-		if err != nil {
-			all = []string{err.Error()}
-		}
-		o.s.Release()
-		o.done <- all
-	}()
-}
-
-// end reads what is open, or gives it up.
-func (o *opening) end(t *testing.T, giveUp bool) {
-	t.Helper()
-	var got []string
-	switch {
-	case o.done != nil:
-		got = <-o.done
-	case giveUp:
-		o.s.Release()
-		return
-	default:
-		var err error
-		got, err = texts(&o.s)
-		kit.Must(t, err)
-		o.s.Release()
-	}
-	if !slices.Equal(got, o.want) {
-		t.Fatalf("%d rows, want %d\n%.3000s\nwant\n%.3000s", len(got), len(o.want), strings.Join(got, "\n"), strings.Join(o.want, "\n"))
-	}
-}
 
 // TestSnapshotsAreThoseOfTheirMoment takes, reads and gives up snapshots in random jobs, up to three at once.
 func TestSnapshotsAreThoseOfTheirMoment(t *testing.T) {
@@ -86,28 +21,23 @@ func TestSnapshotsAreThoseOfTheirMoment(t *testing.T) {
 		m, o := host.NewMemory(0), tr.h.driver
 		had := -o.ledger.held // what was reserved in Open was so without a budget
 		tr.h.rt.Memory, o.ledger.memory = m, m
-		var open []*opening
+		var open []*kit.Opening
 		for range 60 {
 			switch what := tr.rng.IntN(6); {
 			case what == 0 && len(open) < 3:
-				now, later := snapshot(t, o), snapshot(t, o)
-				var err error
-				later.want, err = texts(&now.s)
-				kit.Must(t, err)
-				if len(later.want) != o.live {
-					t.Fatalf("seed %d: %d rows of %d sessions", seed, len(later.want), o.live)
+				later := kit.TakeOpen(t, o, true)
+				if later.Rows() != o.live {
+					t.Fatalf("seed %d: %d rows of %d sessions", seed, later.Rows(), o.live)
 				}
-				now.s.Release()
 				open = append(open, later)
 			case what == 1 && len(open) > 0:
 				i := tr.rng.IntN(len(open))
 				one := open[i]
-				if one.done == nil && tr.rng.IntN(2) == 0 {
-					one.begin()
+				if tr.rng.IntN(2) == 0 && one.Begin() {
 					continue
 				}
 				open = slices.Delete(open, i, i+1)
-				one.end(t, tr.rng.IntN(3) == 0)
+				one.End(t, tr.rng.IntN(3) == 0)
 			case what == 2:
 				tr.progress()
 			default:
@@ -118,7 +48,7 @@ func TestSnapshotsAreThoseOfTheirMoment(t *testing.T) {
 			kit.Must(t, o.Close()) // it may be before snapshots are written
 		}
 		for _, one := range open {
-			one.end(t, tr.rng.IntN(2) == 0)
+			one.End(t, tr.rng.IntN(2) == 0)
 		}
 		kit.Must(t, o.Close())
 		if m.Used() != had {
@@ -163,14 +93,14 @@ func TestCopiesForSnapshotsKeepToTheBudget(t *testing.T) {
 	h := job{gap: static(1000), agg: "sum"}.open(t)
 	kit.Must(t, h.crowd(1, 0, 500))
 	h.rt.Memory = host.NewMemory(1000)
-	one := snapshot(t, h.op)
+	one := kit.Snapshot(t, h.op)
 	if used := h.rt.Memory.Used(); used != 0 {
 		t.Errorf("%d bytes for a snapshot of which nothing was changed or read", used)
 	}
 	if err := h.crowd(2, 0, 500); !errors.Is(err, statebackend.ErrOutOfMemory) || !strings.Contains(err.Error(), "keep windows for a snapshot") {
 		t.Errorf("error %v", err)
 	}
-	one.s.Release()
+	one.Release()
 	kit.Must(t, h.crowd(2, 0, 500))
 	if used := h.rt.Memory.Used(); used != 0 {
 		t.Errorf("%d bytes are held", used)

@@ -15,55 +15,6 @@ import (
 	"github.com/flott-dev/flott/statebackend"
 )
 
-// opening is a snapshot that is open, and another one of the same moment as it was read at once.
-type opening struct {
-	s    operator.Snapshot
-	want []string
-	done chan []string // it is being read
-}
-
-func snapshot(t testing.TB, op operator.Operator) *opening {
-	t.Helper()
-	o := &opening{s: operator.Snapshot{Groups: 16}}
-	kit.Must(t, op.(operator.Snapshotter).Snapshot(&o.s))
-	return o
-}
-
-// texts are the rows of a snapshot.
-func texts(s *operator.Snapshot) (all []string, err error) {
-	for _, f := range s.Stores {
-		for _, t := range f.Tables() {
-			for row, err := range t.Rows {
-				if err != nil {
-					return nil, err
-				}
-				all = append(all, fmt.Sprintf("%s %d %x %x %x %x", t.Name, row.Group, row.Key, row.Namespace, row.MapKey, row.Value))
-			}
-		}
-	}
-	return all, nil
-}
-
-// begin begins to read on another goroutine.
-func (o *opening) begin() {
-	o.done = make(chan []string)
-	go func() {
-		all, err := texts(&o.s)
-		if err != nil {
-			all = []string{err.Error()}
-		}
-		o.s.Release()
-		o.done <- all
-	}()
-}
-
-func (o *opening) compare(t *testing.T, got []string) {
-	t.Helper()
-	if !slices.Equal(got, o.want) {
-		t.Fatalf("%d rows, want %d\n%.3000s\nwant\n%.3000s", len(got), len(o.want), strings.Join(got, "\n"), strings.Join(o.want, "\n"))
-	}
-}
-
 // frozenAttempt takes, reads and gives up snapshots in a random case, up to three at once.
 func frozenAttempt(t *testing.T, seed uint64, steps, most int, crowd int64) {
 	r := rand.New(rand.NewPCG(seed, 7))
@@ -77,58 +28,36 @@ func frozenAttempt(t *testing.T, seed uint64, steps, most int, crowd int64) {
 		m := host.NewMemory(0)
 		p.rt.Memory, p.most = m, most
 		had := m.Used() - p.driver().columns.held // what was reserved in Open was so without a budget
-		var open []*opening
+		var open []*kit.Opening
 		for range steps {
 			switch what := r.IntN(6); {
 			case what == 0 && len(open) < 3:
-				now, later := snapshot(t, p.op), snapshot(t, p.op)
-				var err error
-				later.want, err = texts(&now.s)
-				kit.Must(t, err)
-				now.s.Release()
-				open = append(open, later)
+				open = append(open, kit.TakeOpen(t, p.op, false))
 			case what == 1 && len(open) > 0:
 				i := r.IntN(len(open))
 				o := open[i]
-				if o.done == nil && r.IntN(2) == 0 {
-					o.begin()
+				if r.IntN(2) == 0 && o.Begin() {
 					continue
 				}
 				open = slices.Delete(open, i, i+1)
-				o.end(t, r.IntN(3) == 0)
+				o.End(t, r.IntN(3) == 0)
 			default:
 				p.step(r, 30, disorder, keys)
 			}
 		}
 		for i, o := range open {
 			if i > 0 { // the first is open when the driver closes
-				o.end(t, r.IntN(2) == 0)
+				o.End(t, r.IntN(2) == 0)
 			}
 		}
 		kit.Must(t, p.op.Close())
 		for _, o := range open[:min(1, len(open))] {
-			o.end(t, false)
+			o.End(t, false)
 		}
 		if m.Used() != had {
 			t.Errorf("%d bytes are held when all is closed, want %d", m.Used(), had)
 		}
 	})
-}
-
-// end reads what is open, or gives it up.
-func (o *opening) end(t *testing.T, giveUp bool) {
-	t.Helper()
-	switch {
-	case o.done != nil:
-		o.compare(t, <-o.done)
-	case giveUp:
-		o.s.Release()
-	default:
-		got, err := texts(&o.s)
-		kit.Must(t, err)
-		o.s.Release()
-		o.compare(t, got)
-	}
 }
 
 func TestSnapshotsAreThoseOfTheirMoment(t *testing.T) {
@@ -189,7 +118,7 @@ func TestCopiesForSnapshotsKeepToTheBudget(t *testing.T) {
 	}
 	m := host.NewMemory(1000)
 	o.rt.Memory = m
-	s := snapshot(t, o.driver)
+	s := kit.Snapshot(t, o.driver)
 	if m.Used() != 0 {
 		t.Errorf("%d bytes for a snapshot of which nothing was changed or read", m.Used())
 	}
@@ -197,7 +126,7 @@ func TestCopiesForSnapshotsKeepToTheBudget(t *testing.T) {
 	if !errors.Is(err, statebackend.ErrOutOfMemory) || !strings.Contains(err.Error(), "keep windows for a snapshot") {
 		t.Errorf("error %v", err)
 	}
-	s.s.Release()
+	s.Release()
 	o.give(t, []int64{5}, event{Key: 700})
 	if m.Used() != 0 {
 		t.Errorf("%d bytes are held", m.Used())
