@@ -2,7 +2,6 @@ package avro_test
 
 import (
 	"bytes"
-	"errors"
 	"runtime/debug"
 	"testing"
 
@@ -32,19 +31,6 @@ func FuzzFormat(f *testing.F) {
 			own = schema
 		}
 		src := file.New(avro.Format[reading](own), "f").On(filetest.Disk(t, map[string][]byte{"f": data})).SplitSize(int64(split) + 1)
-		d, err := filetest.Start(src, 1, 64, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		d.Drop = true
-		for steps := 0; err == nil && d.Dropped < 10_000 && steps < 200_000; steps++ {
-			var on bool
-			if on, err = d.Step(); !on {
-				break
-			}
-		}
-		if cerr := d.Close(); cerr != nil {
-			t.Fatal(errors.Join(err, cerr))
-		}
+		filetest.Fuzzed(t, src)
 	})
 }

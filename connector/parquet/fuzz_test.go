@@ -2,7 +2,6 @@ package parquet_test
 
 import (
 	"bytes"
-	"errors"
 	"runtime/debug"
 	"testing"
 
@@ -28,19 +27,6 @@ func FuzzFormat(f *testing.F) {
 			copy(data[int(at)%len(data):], change)
 		}
 		src := parquet.Source[reading]("f").On(filetest.Disk(t, map[string][]byte{"f": data})).SplitSize(int64(split) + 1)
-		d, err := filetest.Start(src, 1, 64, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		d.Drop = true
-		for steps := 0; err == nil && d.Dropped < 10_000 && steps < 200_000; steps++ {
-			var on bool
-			if on, err = d.Step(); !on {
-				break
-			}
-		}
-		if cerr := d.Close(); cerr != nil {
-			t.Fatal(errors.Join(err, cerr))
-		}
+		filetest.Fuzzed(t, src)
 	})
 }

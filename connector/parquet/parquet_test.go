@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -73,33 +72,7 @@ func TestReadingGoesOnAtTheRow(t *testing.T) {
 	want := readings(0, 300)
 	data := filetest.Pack(t, parquet.Encoding[reading](parquet.RowGroupSize(1<<12)), want)
 	src := parquet.Source[reading]("a").On(filetest.Disk(t, map[string][]byte{"a": data})).SplitSize(int64(len(data)) / 3)
-	for stop := 0; stop < 60; stop++ {
-		d, err := filetest.Start(src, 2, 7, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for range stop {
-			if _, err := d.Step(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		state, err := d.Snapshot()
-		if err != nil {
-			t.Fatal(err)
-		}
-		rest, err := filetest.Start(src, 3, 16, state)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(rest.Run(), rest.Close(), d.Close()); err != nil {
-			t.Fatal(err)
-		}
-		got := slices.Concat(slices.Concat(d.Out...), slices.Concat(rest.Out...))
-		slices.SortFunc(got, func(a, b reading) int { return int(a.ID - b.ID) })
-		if !reflect.DeepEqual(got, want) {
-			t.Fatalf("stopped after %d steps: %d rows of %d", stop, len(got), len(want))
-		}
-	}
+	filetest.GoesOn(t, src, 60, func(r reading) int { return int(r.ID) }, want)
 }
 
 func TestRestoredToAnotherFileIsAnError(t *testing.T) {

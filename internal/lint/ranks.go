@@ -79,6 +79,7 @@ func Ranks() []Rank {
 		{"storm", "F7", "Storm topologies on stream"},
 
 		{"flotttest", "F8", "the users' test kit"},
+		{"internal/bulktest", "F8", "what the tests of bulk formats try with jobs"},
 		{"test/servers", "F8", "tests that run storages and whole jobs against real servers"},
 		{"conformance", "F8", "runners of the vectors"},
 		{"conformance/*", "F8", "runners of the vectors, one family each"},

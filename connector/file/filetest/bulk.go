@@ -2,10 +2,13 @@ package filetest
 
 import (
 	"bytes"
+	"errors"
 	"path"
+	"reflect"
 	"slices"
 	"testing"
 
+	"github.com/flott-dev/flott/connector"
 	"github.com/flott-dev/flott/connector/file"
 	"github.com/flott-dev/flott/internal/vfs"
 )
@@ -42,4 +45,57 @@ func Disk(t testing.TB, files map[string][]byte) *vfs.Mem {
 		}
 	}
 	return m
+}
+
+// GoesOn reads a source and stops after each number of steps below steps, with a snapshot, from which other readers read the
+// rest: together they must read the rows of want, which are in the order of their numbers.
+func GoesOn[T, S any](t testing.TB, src connector.Source[T, S], steps int, number func(T) int, want []T) {
+	t.Helper()
+	for stop := range steps {
+		d, err := Start(src, 2, 7, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range stop {
+			if _, err := d.Step(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		state, err := d.Snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		rest, err := Start(src, 3, 16, state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(rest.Run(), rest.Close(), d.Close()); err != nil {
+			t.Fatal(err)
+		}
+		got := slices.Concat(slices.Concat(d.Out...), slices.Concat(rest.Out...))
+		slices.SortStableFunc(got, func(a, b T) int { return number(a) - number(b) })
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("stopped after %d steps: %d rows of %d", stop, len(got), len(want))
+		}
+	}
+}
+
+// Fuzzed reads a source of made-up bytes until it errs, which it may, for as long as is sensible. It must be closed without
+// an error.
+func Fuzzed[T, S any](t testing.TB, src connector.Source[T, S]) {
+	t.Helper()
+	d, err := Start(src, 1, 64, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Drop = true
+	for steps := 0; err == nil && d.Dropped < 10_000 && steps < 200_000; steps++ {
+		var on bool
+		if on, err = d.Step(); !on {
+			break
+		}
+	}
+	if cerr := d.Close(); cerr != nil {
+		t.Fatal(errors.Join(err, cerr))
+	}
 }
