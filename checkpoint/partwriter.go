@@ -134,10 +134,19 @@ func (p *partWriter) seal() error {
 		s.groups = append(s.groups, groupBytes{group: p.group})
 	}
 	s.groups[len(s.groups)-1].bytes += int64(len(block))
-	if len(p.buf) < max(flushBytes, p.inlineBytes+1) {
+	if len(p.buf) < p.flushAt() {
 		return nil
 	}
 	return p.flush()
+}
+
+// flushAt is how full the buffer is to be: once it is that of a file, so full that there is just room for a block.
+func (p *partWriter) flushAt() int {
+	at := max(flushBytes, p.inlineBytes+1)
+	if p.inFile {
+		at = max(at, cap(p.buf)-2*blockTarget)
+	}
+	return at
 }
 
 // flush writes the buffer to the chunk's file, which it makes if there is none.

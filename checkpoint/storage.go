@@ -18,8 +18,9 @@ import (
 // so that a file is removed with the last checkpoint that needs it. One process at a time owns the folder; the methods may
 // be called from any goroutine.
 type Storage struct {
-	fs  vfs.FS
-	dir string
+	fs     vfs.FS
+	dir    string
+	direct *DirectFiles // nil: it has none
 
 	mu sync.Mutex
 	// complete are the complete checkpoints by folder, with the files that they name; named counts by how many a file is.
@@ -331,19 +332,26 @@ func (s *Storage) dropManifest(folder string) error {
 	return nil
 }
 
+// UseDirectFiles lets Remove have the room of files on the machine's disks freed beside its caller: a file system may take 10 ms
+// for a large one. It must come before other calls.
+func (s *Storage) UseDirectFiles(d *DirectFiles) { s.direct = d }
+
 // removeFiles removes files that nobody names, and folders that become empty by it.
 func (s *Storage) removeFiles(folder string, files []string) error {
 	var failed []error
 	folders := map[string]bool{folder: folder != ""}
+	disk := s.direct.take(s.fs, s.dir)
+	defer s.direct.give(disk)
 	for _, file := range files {
 		if s.named[file] > 0 {
 			continue
 		}
-		if err := vfs.RemoveGently(s.fs, file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := disk.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			failed = append(failed, err)
 		}
 		folders[path.Dir(file)] = true
 	}
+	failed = append(failed, disk.Wait())
 	for dir, ours := range folders {
 		if ours {
 			_ = s.fs.Remove(dir) // fails, as it should, if something is left in it

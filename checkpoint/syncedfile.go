@@ -59,6 +59,9 @@ func (w *syncedFiles) End(b []byte) (next []byte, err error) {
 	return b, err
 }
 
+// Remove implements vfs.DirectWriter.
+func (w *syncedFiles) Remove(name string) error { return w.fs.Remove(name) }
+
 // Wait implements vfs.DirectWriter.
 func (w *syncedFiles) Wait() error {
 	var all []error

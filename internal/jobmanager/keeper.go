@@ -128,6 +128,7 @@ func NewKeeper(id string, job *taskmanager.Job, regions []*region, opt Checkpoin
 	if k.storage, err = checkpoint.OpenStorage(fenced{opt.FS, &k.stores}, opt.Dir); err != nil {
 		return nil, err
 	}
+	k.storage.UseDirectFiles(&k.direct)
 	var completed []*control.CompletedCheckpoint
 	for _, s := range opt.Completed {
 		m := s.Manifest

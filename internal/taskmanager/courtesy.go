@@ -12,8 +12,8 @@ import (
 
 // courtesy lets the goroutines that write snapshots of a task step back for those that handle elements, which step back for each
 // other once in a millisecond: Go takes the processor away from a goroutine only after 10 ms, however long others have been ready.
-// A writer that was away for long, as the processors are all in use, then keeps its own for a third of that: it gets a share, or
-// the snapshot would never end.
+// A writer that was away for long, as the processors are all in use, then keeps its own for half of that, or a third if that is more
+// than a millisecond: it gets a share, or the snapshot would never end.
 type courtesy struct {
 	clock clock.Clock
 	next  atomic.Int64 // when to step back, on the clock
@@ -22,6 +22,7 @@ type courtesy struct {
 // How long a writer works before it steps back.
 const (
 	leastTurn = 100 * time.Microsecond
+	shortTurn = time.Millisecond
 	mostTurn  = 5 * time.Millisecond
 	turnRows  = 512 // how often it looks at the clock, which takes a microsecond on some machines
 )
@@ -38,7 +39,9 @@ func (c *courtesy) yield() {
 }
 
 // turn is how long a writer works that was away for so many ns.
-func turn(away int64) int64 { return min(max(away/3, int64(leastTurn)), int64(mostTurn)) }
+func turn(away int64) int64 {
+	return min(max(min(away/2, int64(shortTurn)), away/3, int64(leastTurn)), int64(mostTurn))
+}
 
 // rows steps back between the rows of a table.
 func (c *courtesy) rows(rows iter.Seq2[*statebackend.Row, error]) iter.Seq2[*statebackend.Row, error] {

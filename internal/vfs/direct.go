@@ -15,6 +15,8 @@ type DirectWriter interface {
 	// End appends b and ends the file. It is durable, but for its name, when Wait has returned nil. The buffer that it returns
 	// is empty.
 	End(b []byte) (next []byte, err error)
+	// Remove removes a file as FS.Remove does. What it held is freed beside the caller, as far as nobody else needs it.
+	Remove(name string) error
 	// Wait waits until all files are durable and closed, one that was not ended is closed as it is, and gives back the
 	// memory: buffers that Write and End returned must not be used any more.
 	Wait() error

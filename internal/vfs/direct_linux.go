@@ -13,11 +13,17 @@ import (
 )
 
 const (
-	directBuffers = 24        // of a writer: one is filled, the others are on their way
-	directBuffer  = 384 << 10 // bytes
-	directAlign   = 4 << 10   // of memory, offsets and lengths
-	directReserve = 16 << 20  // what a file is made longer by: the disk takes what lies within a file without waiting
-	directSyncs   = 4         // files that become durable at a time
+	directBuffers = 9       // of a writer: one is filled, the others are on their way
+	directBuffer  = 1 << 20 // bytes
+	directAlign   = 4 << 10 // of memory, offsets and lengths
+	directSyncs   = 4       // files that become durable at a time
+
+	// What a file is made longer by: the disk takes what lies within a file without waiting. It is much, as that waits for all
+	// that is on its way; a file that is likely to become large is made large before anything is.
+	directReserve = 16 << 20
+	mostReserve   = 128 << 20
+
+	directRemoved = directBuffers + 1<<32 // data of the requests of Remove
 )
 
 // directWriter is a DirectWriter by the kernel's asynchronous I/O (io_submit) on files that are open with O_DIRECT. Who waits
@@ -30,6 +36,7 @@ type directWriter struct {
 	file   *directFile   // that is being written; nil: none
 	ending []*directFile // those that have ended, by number from 0; nil: durable and closed
 	under  int           // requests under way
+	likely int64         // size of a file; 0: small
 	err    error         // the first one
 }
 
@@ -138,6 +145,9 @@ func (w *directWriter) End(b []byte) (next []byte, err error) {
 	f, last := w.file, w.lent
 	w.file = nil
 	f.size, f.ended, f.number = f.at+int64(len(b)), true, w.endingNumber()
+	if f.at > 0 {
+		w.likely = min(max(w.likely, f.size), mostReserve)
+	}
 	w.ending = append(w.ending[:f.number], f)
 	if len(b) == 0 {
 		w.advance(f)
@@ -188,11 +198,7 @@ func (w *directWriter) lend() error {
 
 // send has the first n bytes of a buffer written behind what a file has. All that can be wrong is told by Wait.
 func (w *directWriter) send(f *directFile, s *directSlot, n int) {
-	if end := f.at + int64(n); end > f.reserved && f.at > 0 {
-		// A failure does no harm, and a disk that is full will say so.
-		_ = syscall.Fallocate(int(f.Fd()), 0, f.at, max(directReserve, int64(n)))
-		f.reserved = f.at + max(directReserve, int64(n))
-	}
+	w.reserve(f, f.at+int64(n))
 	s.file, s.off, s.length = f, f.at, n
 	f.at += int64(n)
 	f.under++
@@ -202,6 +208,20 @@ func (w *directWriter) send(f *directFile, s *directSlot, n int) {
 	}); err != nil {
 		w.wrote(s, 0)
 	}
+}
+
+// reserve makes a file long enough for what is about to be written, and more of it, unless it may be a small one. A failure does
+// no harm, and a disk that is full will say so.
+func (w *directWriter) reserve(f *directFile, end int64) {
+	if end <= f.reserved || f.at == 0 && (f.ended || w.likely == 0) {
+		return
+	}
+	n := max(directReserve, end-f.at)
+	if f.at == 0 {
+		n = max(n, w.likely)
+	}
+	_ = syscall.Fallocate(int(f.Fd()), 0, f.at, n)
+	f.reserved = f.at + n
 }
 
 // wrote notes that the kernel is done with a buffer, of which it has written so many bytes, or failed. What it did not write is
@@ -274,6 +294,10 @@ func (w *directWriter) reap() error {
 			w.wrote(&w.slots[e.data], e.result)
 			continue
 		}
+		if e.data == directRemoved {
+			w.under--
+			continue
+		}
 		var err error
 		if e.result < 0 {
 			err = syscall.Errno(-e.result)
@@ -281,6 +305,35 @@ func (w *directWriter) reap() error {
 		w.synced(w.ending[e.data-directBuffers], err)
 	}
 	return nil
+}
+
+// Remove implements DirectWriter. A request holds the file open when its name is gone and we have closed it: the kernel frees what
+// it held when the request is done, on a thread of its own.
+func (w *directWriter) Remove(name string) error {
+	f, err := os.OpenFile(filepath.FromSlash(name), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.Remove(filepath.FromSlash(name)); err != nil || f == nil {
+		return errors.Join(err, closed(f))
+	}
+	for w.under >= directBuffers {
+		if err := w.reap(); err != nil {
+			return errors.Join(err, f.Close())
+		}
+	}
+	if w.kernel.submit(request{data: directRemoved, op: opDataSync, fd: uint32(f.Fd())}) == nil {
+		w.under++
+	}
+	return f.Close()
+}
+
+// closed closes a file that may be nil.
+func closed(f *os.File) error {
+	if f == nil {
+		return nil
+	}
+	return f.Close()
 }
 
 // Wait implements DirectWriter.
@@ -297,7 +350,7 @@ func (w *directWriter) Wait() error {
 		w.fail(os.NewSyscallError("munmap", syscall.Munmap(w.memory)))
 	}
 	err := w.err
-	*w = directWriter{kernel: w.kernel}
+	*w = directWriter{kernel: w.kernel, likely: w.likely}
 	return err
 }
 

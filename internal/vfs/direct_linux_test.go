@@ -127,6 +127,15 @@ func writeDirectly(t *testing.T, w *directWriter, rnd *rand.Rand, dir string) {
 		t.Fatal(err)
 	}
 	for name, all := range want {
+		if rnd.IntN(2) == 0 {
+			if err := errors.Join(w.Remove(name), w.Remove(name)); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("removing %s twice: %v, want %v", name, err, fs.ErrNotExist)
+			}
+			if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s was removed and is there: %v", name, err)
+			}
+			continue
+		}
 		if got, err := os.ReadFile(name); err != nil || !bytes.Equal(got, all) {
 			t.Fatalf("%s has %d bytes, want %d, or others; %v", name, len(got), len(all), err)
 		}
