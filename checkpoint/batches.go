@@ -17,7 +17,7 @@ func (r *restoredOperator) Batches(name string) (iter.Seq2[*statebackend.RowBatc
 		return nil, false
 	}
 	info := r.infos[i]
-	if l, err := layoutOf(&info); err != nil || l.stride() == 0 {
+	if l, err := layoutOf(&info); err != nil || l.stride(false) == 0 {
 		return nil, false
 	}
 	return func(yield func(*statebackend.RowBatch, error) bool) {
@@ -62,7 +62,7 @@ func column(b []byte, stride, width int) statebackend.ByteColumn {
 
 // blockInBatches gives the rows of a block past the changes of the group.
 func (t *tableReader) blockInBatches(reader *chunkReader, b *block, m *merger) error {
-	stride := t.layout.stride()
+	stride := t.layout.stride(false)
 	if int64(len(b.payload)) != int64(b.rows)*int64(stride) {
 		return t.block(reader, b, &t.layout, t.yield) // it tells what is wrong
 	}
@@ -96,7 +96,7 @@ func (t *tableReader) stretch(b *block, from, to int) error {
 	if from == to {
 		return nil
 	}
-	l, stride := &t.layout, t.layout.stride()
+	l, stride := &t.layout, t.layout.stride(false)
 	rows := b.payload[from*stride : to*stride]
 	out := &t.batches.batch
 	*out = statebackend.RowBatch{Group: b.group, N: to - from, Keys: column(rows, stride, l.key.width)}
@@ -154,12 +154,82 @@ func (r *restoredOperator) share(s *section, least int64) int64 {
 	return min(int64(float64(s.rows)*(float64(own)/float64(all))), own/least)
 }
 
-// stride is the number of bytes of each row of a table of values without namespaces; 0 if they differ.
-func (l *rowLayout) stride() int {
-	if l.key.width == 0 || l.value.width == 0 || !l.namespace.absent || !l.mapKey.absent || l.repeats || l.changes {
+// stride is the number of bytes of each row of a table of values without namespaces, or of each Deleted one; 0 if rows differ.
+func (l *rowLayout) stride(deleted bool) int {
+	if l.key.width == 0 || l.value.width == 0 || !l.namespace.absent || !l.mapKey.absent || l.repeats {
 		return 0
 	}
-	return l.least()
+	n := l.least()
+	if deleted {
+		n = l.key.width
+	}
+	if l.changes {
+		n++
+	}
+	return n
+}
+
+// fits says whether a batch is one of rows of the layout, which has a stride.
+func (l *rowLayout) fits(b *statebackend.RowBatch) error {
+	switch {
+	case b.Keys.Width != l.key.width:
+		return l.key.misfit("key", b.Keys.At(0))
+	case b.Deleted && !l.changes:
+		return errDeleted
+	case b.Deleted && len(b.Values.B)+len(b.Times.B) > 0:
+		return errors.New("a batch of deleted rows has values or times")
+	case b.Deleted:
+		return nil
+	case b.Values.Width != l.value.width:
+		return l.value.misfit("value", b.Values.At(0))
+	case l.stamped != (len(b.Times.B) > 0):
+		return errors.New("a batch of rows has no times, or the table no time to live")
+	}
+	return nil
+}
+
+// put writes rows [from, to) of a batch, which fits, to out, which has their size.
+func (l *rowLayout) put(out []byte, b *statebackend.RowBatch, from, to int) {
+	how := 0 // bytes in front
+	if l.changes {
+		how = 1
+	}
+	if b.Deleted {
+		for i := from; i < to; i++ {
+			out[0] = rowDeleted
+			out = out[how+copy(out[how:], b.Keys.At(i)):]
+		}
+		return
+	}
+	if pairs := adjoining(&b.Keys, &b.Values); pairs.Width > 0 && !l.stamped {
+		if how == 0 && pairs.Stride == pairs.Width {
+			copy(out, pairs.B[from*pairs.Stride:])
+			return
+		}
+		for i := from; i < to; i++ {
+			out[0] = rowNew
+			out = out[how+copy(out[how:], pairs.At(i)):]
+		}
+		return
+	}
+	for i := from; i < to; i++ {
+		out[0] = rowNew
+		n := how + copy(out[how:], b.Keys.At(i))
+		if l.stamped {
+			n += copy(out[n:], b.Times.At(i))
+		}
+		n += copy(out[n:], b.Values.At(i))
+		out = out[n:]
+	}
+}
+
+// adjoining is two columns as one if each piece of the second lies right behind one of the first; else it has no width.
+func adjoining(a, b *statebackend.ByteColumn) statebackend.ByteColumn {
+	all, n := a.B[:cap(a.B)], a.Width+len(b.B)
+	if a.Stride != b.Stride || len(b.B) == 0 || len(all) < n || &all[a.Width] != &b.B[0] {
+		return statebackend.ByteColumn{}
+	}
+	return statebackend.ByteColumn{B: all[:n], Stride: a.Stride, Width: a.Width + b.Width}
 }
 
 // least is the number of bytes that a row has at least.

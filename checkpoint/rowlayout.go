@@ -125,19 +125,23 @@ type lastKey struct {
 	key, namespace []byte
 }
 
+var errDeleted = errors.New("a deleted row in a whole table")
+
 // append appends a row. After an error the row must not be used.
 func (l *rowLayout) append(dst []byte, r *statebackend.Row, last *lastKey) ([]byte, error) {
 	if r.Deleted && !l.changes {
-		return dst, errors.New("a deleted row in a whole table")
+		return dst, errDeleted
 	}
 	if l.changes || l.repeats {
 		how := l.how(r)
-		if l.repeats && last.valid && bytes.Equal(r.Key, last.key) && bytes.Equal(r.Namespace, last.namespace) {
-			return l.appendRest(append(dst, how|rowRepeat), r)
+		if l.repeats {
+			if last.valid && bytes.Equal(r.Key, last.key) && bytes.Equal(r.Namespace, last.namespace) {
+				return l.appendRest(append(dst, how|rowRepeat), r)
+			}
+			last.valid = true
+			last.key, last.namespace = append(last.key[:0], r.Key...), append(last.namespace[:0], r.Namespace...)
 		}
 		dst = append(dst, how)
-		last.valid = true
-		last.key, last.namespace = append(last.key[:0], r.Key...), append(last.namespace[:0], r.Namespace...)
 	}
 	dst, ok := l.key.append(dst, r.Key)
 	if !ok {

@@ -2,7 +2,6 @@ package checkpoint
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -139,7 +138,7 @@ func (p *partWriter) table(index int, t *statebackend.FrozenTable) error {
 		return err
 	}
 	p.begin(index)
-	if t.Batches != nil && layout.stride() > 0 {
+	if t.Batches != nil && layout.stride(false) > 0 {
 		for b, err := range t.Batches {
 			if err == nil {
 				err = p.batch(&layout, b)
@@ -180,15 +179,10 @@ func (p *partWriter) row(layout *rowLayout, row *statebackend.Row) error {
 
 // batch writes rows, as row does one by one.
 func (p *partWriter) batch(layout *rowLayout, b *statebackend.RowBatch) error {
-	stride := layout.stride()
-	switch {
-	case b.Keys.Width != layout.key.width:
-		return layout.key.misfit("key", b.Keys.At(0))
-	case b.Values.Width != layout.value.width:
-		return layout.value.misfit("value", b.Values.At(0))
-	case layout.stamped != (len(b.Times.B) > 0):
-		return errors.New("a batch of rows has no times, or the table no time to live")
+	if err := layout.fits(b); err != nil {
+		return err
 	}
+	stride := layout.stride(b.Deleted)
 	for from := 0; from < b.N; {
 		if !p.open || b.Group != p.group {
 			if err := p.nextGroup(b.Group); err != nil {
@@ -199,20 +193,9 @@ func (p *partWriter) batch(layout *rowLayout, b *statebackend.RowBatch) error {
 		to := min(b.N, from+(room+stride-1)/stride)
 		at := len(p.buf)
 		p.buf = slices.Grow(p.buf, (to-from)*stride)[:at+(to-from)*stride]
-		if rows := b.Packed(stride); rows != nil {
-			copy(p.buf[at:], rows[from*stride:])
-			p.blockCount += to - from
-			from = to
-		}
-		for out := p.buf[at:]; from < to; from++ {
-			n := copy(out, b.Keys.At(from))
-			if layout.stamped {
-				n += copy(out[n:], b.Times.At(from))
-			}
-			copy(out[n:], b.Values.At(from))
-			out = out[stride:]
-			p.blockCount++
-		}
+		layout.put(p.buf[at:], b, from, to)
+		p.blockCount += to - from
+		from = to
 		if err := p.sealIfFull(); err != nil {
 			return err
 		}

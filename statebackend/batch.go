@@ -4,6 +4,7 @@ import "iter"
 
 // RowBatch is rows of one key group of a table of values, in columns: a backend takes them in together, without a call for each.
 // Keys and values have a fixed width each; there are no namespaces. It and its bytes are valid until the next one is asked for.
+// It means what its rows mean one by one, in their order.
 type RowBatch struct {
 	// Group is the key group of all keys.
 	Group int
@@ -13,6 +14,9 @@ type RowBatch struct {
 	Keys, Values ByteColumn
 	// Times are when the values were last written (or read), for tables with a TTL: ms, little-endian. Empty for others.
 	Times ByteColumn
+	// Deleted is set in tables of changes (FrozenTable.Changes) only: the values of all keys are there no more. Values and Times
+	// are empty then.
+	Deleted bool
 }
 
 // Packed is the bytes of all rows if these lie one behind the other, stride bytes each, as a key and its value; nil if not.

@@ -95,7 +95,8 @@ type FrozenTable struct {
 	// stretch; the elements of a list together and in order, the entries of a map together and in the order of insertion.
 	// Expired entries are left out. It is used once. An error ends it.
 	Rows iter.Seq2[*Row, error]
-	// Batches, if it is not nil, gives the rows of a whole table of values in batches: either is used, once.
+	// Batches, if it is not nil, gives what Rows gives, in the same order and in batches: either is used, once. Only tables of
+	// values have them, whole ones and changes.
 	Batches iter.Seq2[*RowBatch, error]
 }
 

@@ -40,7 +40,7 @@ func (b *base) take(f *frozen, how statebackend.Freezing, l *ledger, n, size int
 	}
 	if how.Anchor {
 		b.end(pages)
-		b.begin(l, pages)
+		b.begin(l, f.id, pages)
 	}
 	return out
 }
@@ -76,15 +76,15 @@ func (b *base) handOver(f *frozen, info *statebackend.TableInfo, keep bool, page
 	return out
 }
 
-// begin begins to note changes. The index notes by itself what is removed from it if it is the only one.
-func (b *base) begin(l *ledger, pages []tracked) {
+// begin begins to note changes since snapshot id. The index notes by itself what is removed from it if it is the only one.
+func (b *base) begin(l *ledger, id uint64, pages []tracked) {
 	b.gone = newDeletions(l)
 	for _, p := range pages {
 		gone := b.gone
 		if len(pages) > 1 {
 			gone = nil
 		}
-		p.track = newTracker(l, p.entries, gone)
+		p.track = newTracker(l, p.entries, id, gone)
 	}
 }
 

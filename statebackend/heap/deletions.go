@@ -58,6 +58,7 @@ type frozenDeletions struct {
 	chunks [][]byte
 	held   int64
 	at     []deletion // by group
+	keys   []byte     // of a batch
 }
 
 // deletion is where one is in the log.
@@ -116,6 +117,29 @@ func (d *frozenDeletions) show(group int, yield func(*statebackend.Row, error) b
 		}
 		r.At, r.Deleted = 0, true
 		if !yield(&r, nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// goneBatch is how many deletions are given together.
+const goneBatch = 256
+
+// batches yields what show does, of keys of one width without namespaces and map keys, in batches.
+func (d *frozenDeletions) batches(group, width int, yield func(*statebackend.RowBatch, error) bool) bool {
+	keys := d.keys[:0]
+	for len(d.at) > 0 && int(d.at[0].group) == group {
+		keys = keys[:0]
+		for len(keys) < goneBatch*width && len(d.at) > 0 && int(d.at[0].group) == group {
+			var r statebackend.Row
+			readLogged(d.chunks[d.at[0].chunk][d.at[0].off:], &r)
+			keys = append(keys, r.Key...)
+			d.at = d.at[1:]
+		}
+		d.keys = keys
+		column := statebackend.ByteColumn{B: keys, Stride: width, Width: width}
+		if !yield(&statebackend.RowBatch{Group: group, N: len(keys) / width, Keys: column, Deleted: true}, nil) {
 			return false
 		}
 	}

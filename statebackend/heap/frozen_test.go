@@ -81,7 +81,11 @@ func (d *driver[K]) freeze() *snapshot {
 	ok(d.t, err)
 	s := &snapshot{frozen: f, want: d.want(), late: d.r.IntN(4) == 0}
 	for _, table := range f.Tables() {
-		next, stop := iter.Pull2(table.Rows)
+		rows := table.Rows
+		if d.r.IntN(2) == 0 {
+			rows = rowsOf(table)
+		}
+		next, stop := iter.Pull2(rows)
 		s.reads = append(s.reads, &reading{table: table, next: next, stop: stop})
 	}
 	return s

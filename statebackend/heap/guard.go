@@ -13,6 +13,8 @@ type guard struct {
 	spare      []unsafe.Pointer // chunks for copies, of an earlier snapshot
 	spareBytes uintptr          // of each
 	spareKept  []unsafe.Pointer // kept tables, of the same
+	tables     unsafe.Pointer   // memory for kept tables of few entries, of an earlier snapshot; nil: none
+	tableBytes uintptr          // of it
 }
 
 // guarded says whether touching may have something to do.
@@ -25,15 +27,15 @@ func (g *guard) guarded() bool {
 	return false
 }
 
+// marked says whether what is noted as changed was touched for all open snapshots: they began no later than the noting did.
+func (g *guard) marked() bool {
+	n := len(g.shadows)
+	return g.track != nil && (n == 0 || g.shadows[n-1].frozen.id <= g.track.since)
+}
+
 // preserve lets all open snapshots have an entry that is about to be changed. It returns the page to change: the same one,
 // or a copy if a snapshot is being written from it at this moment.
 func (g *guard) preserve(page, pos int, mem unsafe.Pointer, l *ledger) (unsafe.Pointer, error) {
-	if g.preserved(page, pos) {
-		return mem, nil
-	}
-	if err := l.store.failed; err != nil {
-		return mem, err
-	}
 	return g.each(mem, func(sh *shadow, mem unsafe.Pointer) (unsafe.Pointer, error) { return sh.keep(page, pos, mem, l) })
 }
 
@@ -51,7 +53,11 @@ func (g *guard) look(page, pos int) byte {
 	if page >= len(sh.kept) || sh.kept[page] == nil {
 		return 0
 	}
-	return *(*byte)(unsafe.Pointer(sh.copyOf(sh.kept[page], pos)))
+	number := sh.numberOf(page, pos)
+	if number == nil {
+		return 0
+	}
+	return *(*byte)(unsafe.Pointer(number))
 }
 
 // preserveAll does so for all entries of a page.
@@ -128,12 +134,30 @@ func (g *guard) recycle(sh *shadow) {
 		}
 		g.spare = append(g.spare, c)
 	}
-	for _, k := range sh.kept {
-		if k != nil {
-			g.spareKept = append(g.spareKept, k)
+	switch {
+	case !sh.few:
+		for _, k := range sh.kept {
+			if k != nil {
+				g.spareKept = append(g.spareKept, k)
+			}
 		}
+	case sh.tables != nil && sh.tablesBytes() > g.tableBytes:
+		g.tables, g.tableBytes = sh.tables, sh.tablesBytes()
 	}
-	sh.copies, sh.kept = nil, nil
+	sh.copies, sh.kept, sh.tables = nil, nil, nil
+}
+
+// keptTables gives reserved memory for kept tables of few entries, which is not zero. A snapshot of changes is one of many as a
+// rule, so that what is there for one of all entries is dropped.
+func (g *guard) keptTables(bytes uintptr) unsafe.Pointer {
+	g.spareKept = nil
+	if g.tables == nil || g.tableBytes < bytes {
+		g.tables = nil
+		return memory(bytes)
+	}
+	t := g.tables
+	g.tables, g.tableBytes = nil, 0
+	return t
 }
 
 // keptTable gives a kept table of zeros, whose memory is reserved.
@@ -150,7 +174,7 @@ func (g *guard) keptTable(bytes uintptr) unsafe.Pointer {
 }
 
 // forgetSpare drops what was kept of snapshots for the next one.
-func (g *guard) forgetSpare() { g.spare, g.spareKept = nil, nil }
+func (g *guard) forgetSpare() { g.spare, g.spareKept, g.tables, g.tableBytes = nil, nil, nil, 0 }
 
 // copyChunk gives reserved memory for copies, which is not zero.
 func (g *guard) copyChunk(bytes uintptr) unsafe.Pointer {

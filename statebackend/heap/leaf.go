@@ -30,9 +30,10 @@ type leaf struct {
 	used    int           // segments
 	allFit  bool          // there is room for everything
 	groups  []groupCopies // by group
+	bare    bool          // what follows is not asked for
 	hashes  []uint64      // by copy: of its key
 	places  []entryPlace  // by copy: where the entry lies, in a snapshot of changes
-	wanted  []uint64      // which entries of the updater's copies follow behind the pages; nil: they are copied with their pages
+	wanted  []uint64      // which entries of the updater's copies follow behind the pages, see leaf_kept.go; nil: all or none
 	shown   uint32        // the copy that is shown
 	touched byte          // keeps the compiler from dropping a pass
 }
@@ -86,17 +87,23 @@ func (l *leaf) each(begin func(group int) bool, f func(e unsafe.Pointer, r *stat
 	})
 }
 
-// segments calls f for all copies, some of one group at a time, until it returns false. Their order is that of each.
-func (l *leaf) segments(f func(group int, from, to uint32) bool) error {
+// segments calls begin once for every group, and f for all copies, some of one group at a time, until one of them returns false.
+// Their order is that of each. The hashes of keys and the places of entries are not known.
+func (l *leaf) segments(begin func(group int) bool, f func(group int, from, to uint32) bool) error {
+	l.bare = true
 	return l.stretches(func() (bool, error) {
 		for i := range l.groups {
 			g := &l.groups[i]
+			if begin != nil && !begin(l.first+i) {
+				return false, nil
+			}
 			for s := g.first; s != 0; s = l.next[s-1] {
 				if !f(l.first+i, (s-1)*l.per, l.end(g, s)) {
 					return false, nil
 				}
 			}
 		}
+		begin = nil
 		return true, nil
 	})
 }
@@ -146,20 +153,24 @@ func (l *leaf) open() error {
 	most = min(most, all)
 	per := min(max(1, most/(groups*groupSegments)), max(1, mostSegment/size))
 	segments := most/per + min(groups, most) // of each group, one may not be full
-	n, places, wanted := segments*per, 0, 0
-	if l.sh.only != nil {
+	n, hashes, places, wanted := segments*per, 0, 0, 0
+	if !l.bare {
+		hashes = n
+	}
+	if !l.bare && l.sh.only != nil {
 		places = n
-	} else {
+	}
+	if l.sh.only == nil {
 		wanted = (len(l.sh.states)*l.sh.units()<<l.sh.shift + 63) / 64
 	}
-	if err := l.reserve(n*(size+8) + segments*4 + groups*16 + places*8 + wanted*8); err != nil {
+	if err := l.reserve(n*size + segments*4 + groups*16 + (hashes+places+wanted)*8); err != nil {
 		return err
 	}
 	if l.sh.only == nil {
 		l.wanted = make([]uint64, wanted)
 	}
 	l.per, l.next, l.groups = uint32(per), make([]uint32, segments), make([]groupCopies, groups)
-	l.copies, l.hashes, l.places = make([]uint64, n*size/8), make([]uint64, n), make([]entryPlace, places)
+	l.copies, l.hashes, l.places = make([]uint64, n*size/8), make([]uint64, hashes), make([]entryPlace, places)
 	return nil
 }
 
@@ -216,35 +227,50 @@ const yieldPages = 4
 func (l *leaf) copyPage(page int) error {
 	v, _ := l.sh.view(page)
 	defer l.sh.done(page)
-	var from [64]unsafe.Pointer
+	var at [located]uint16
+	n := 0
 	for w := range v.words() {
 		live := l.postpone(&v, w)
-		l.locate(&v, w, live, &from)
-		for n := 0; live != 0; live &= live - 1 {
-			pos := w*64 + bits.TrailingZeros64(live)
-			if err := l.copy(from[n], entryPlace{uint32(page), uint16(pos)}); err != nil {
+		if n+bits.OnesCount64(live) > len(at) {
+			if err := l.copyAll(&v, page, at[:n]); err != nil {
 				return err
 			}
+			n = 0
+		}
+		for ; live != 0; live &= live - 1 {
+			at[n] = uint16(w*64 + bits.TrailingZeros64(live))
 			n++
+		}
+	}
+	return l.copyAll(&v, page, at[:n])
+}
+
+// located is how many entries are looked for together: at least as many as a word of a bitmap has.
+const located = 64
+
+// copyAll copies entries of a page, at most located.
+func (l *leaf) copyAll(v *pageView, page int, at []uint16) error {
+	var from [located]unsafe.Pointer
+	for i, pos := range at {
+		from[i] = v.at(int(pos))
+	}
+	if v.only != nil {
+		l.touch(from[:len(at)])
+	}
+	for i, pos := range at {
+		if err := l.copy(from[i], entryPlace{uint32(page), pos}); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// locate finds out where the live entries of a word lie, and reads a byte of each line of them: those that the updater has copied
-// lie anywhere, and the processor waits for many of them at once.
-func (l *leaf) locate(v *pageView, w int, live uint64, from *[64]unsafe.Pointer) {
-	n := 0
-	for ; live != 0; live &= live - 1 {
-		from[n] = v.at(w*64 + bits.TrailingZeros64(live))
-		n++
-	}
-	if v.kept == nil || l.wanted != nil {
-		return
-	}
+// touch reads a byte of each line of entries that do not lie one behind the other, so that the processor waits for many of them at
+// once.
+func (l *leaf) touch(from []unsafe.Pointer) {
 	var sum byte
 	last := l.sh.size - 1
-	for _, e := range from[:n] {
+	for _, e := range from {
 		for off := uintptr(0); off < last; off += cacheLine {
 			sum += *(*byte)(unsafe.Add(e, off))
 		}
@@ -267,7 +293,9 @@ func (l *leaf) copy(e unsafe.Pointer, place entryPlace) error {
 	}
 	i := g.to
 	g.to++
-	l.hashes[i] = h
+	if len(l.hashes) > 0 {
+		l.hashes[i] = h
+	}
 	if len(l.places) > 0 {
 		l.places[i] = place
 	}

@@ -5,9 +5,14 @@ import (
 	"unsafe"
 )
 
-// Entries that the updater has copied lie in the order in which it changed them, anywhere as seen from their pages. Those of a
-// whole table are therefore not copied with their pages, which would wait for memory at each: the pages only say which are wanted,
-// and when all have been read and no more can be added, the copies are read in their own order, chunk by chunk.
+// Entries that the updater has copied lie in the order in which it changed them, anywhere as seen from their pages. They are
+// therefore not copied with their pages, which would wait for memory at each: the pages only say which are wanted, and when all
+// have been read and no more can be added, the copies are read in their own order, chunk by chunk. Of few entries all copies are
+// wanted. Where it matters in which page an entry lies, and where units of many entries are copied of which some have changed, the
+// copies are copied with their pages.
+
+// postpones says whether the updater's copies follow behind the pages.
+func (l *leaf) postpones() bool { return l.wanted != nil || l.bare && l.sh.few }
 
 // passed says whether all pages, and chunks of copies behind them, have been read.
 func (l *leaf) passed(at int) bool {
@@ -15,7 +20,7 @@ func (l *leaf) passed(at int) bool {
 	switch {
 	case at < pages:
 		return false
-	case l.wanted == nil:
+	case !l.postpones():
 		return true
 	}
 	l.sh.passed.Store(true)
@@ -24,8 +29,11 @@ func (l *leaf) passed(at int) bool {
 
 // postpone gives the live entries of a word of a page without those that follow with the copies.
 func (l *leaf) postpone(v *pageView, w int) (live uint64) {
-	if l.wanted == nil || v.kept == nil {
+	if v.kept == nil || !l.postpones() {
 		return v.live(w)
+	}
+	if v.few {
+		return v.withoutCopied(w)
 	}
 	if v.bitmap == 0 {
 		return l.postponeUnits(v, w)
@@ -37,6 +45,17 @@ func (l *leaf) postpone(v *pageView, w int) (live uint64) {
 		if n := *v.copyOf(v.kept, pos); n != 0 {
 			l.want((n-1)<<v.shift|uint32(pos&(1<<v.shift-1)), 1)
 			live &^= 1 << bit
+		}
+	}
+	return live
+}
+
+// withoutCopied gives the entries of a word of a page that a snapshot of few needs and the updater has not copied.
+func (v *pageView) withoutCopied(w int) (live uint64) {
+	live = v.live(w)
+	for rest := live; rest != 0; rest &= rest - 1 {
+		if *v.copyOfFew(v.kept, v.only, w*64+bits.TrailingZeros64(rest)) != 0 {
+			live &^= rest & -rest
 		}
 	}
 	return live
@@ -70,6 +89,14 @@ func (l *leaf) copyKept(chunk int) error {
 	first, n := chunk<<(sh.chunk+sh.shift), 1<<(sh.chunk+sh.shift)
 	n = min(n, int(sh.n)<<sh.shift-first)
 	base := sh.copies[chunk]
+	if sh.few {
+		for i := range n {
+			if err := l.copy(unsafe.Add(base, uintptr(i)*sh.size), entryPlace{}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	for i := 0; i < n; {
 		rest := l.wanted[(first+i)/64] >> ((first + i) % 64)
 		if rest == 0 {

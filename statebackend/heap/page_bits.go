@@ -19,8 +19,11 @@ func newPageBits(entries int) pageBits {
 }
 
 // has says whether the bit of an entry is set.
-func (b *pageBits) has(page uint32, pos uint64) bool {
-	return int(page) < len(b.pages) && *bitsAt(b.pages[page], pos/64)>>(pos%64)&1 != 0
+func (b *pageBits) has(page uint32, pos uint64) bool { return hasBit(b.pages, page, pos) }
+
+// hasBit is has of the bitmaps of pages.
+func hasBit(pages []unsafe.Pointer, page uint32, pos uint64) bool {
+	return int(page) < len(pages) && *bitsAt(pages[page], pos/64)>>(pos%64)&1 != 0
 }
 
 // bitsAt is a word of a bitmap.

@@ -1,6 +1,9 @@
 package heap
 
-import "unsafe"
+import (
+	"math/bits"
+	"unsafe"
+)
 
 // pageShape says how entries lie in a page. Snapshots keep units of a few neighbouring entries from being changed.
 type pageShape struct {
@@ -36,14 +39,36 @@ func (s *pageShape) units() int { return (s.slots + 1<<s.shift - 1) >> s.shift }
 func (s *pageShape) unitSize() uintptr { return s.size << s.shift }
 
 // A kept table says what a snapshot has of a page that was changed: the bitmap of its live entries as it was, unless entries
-// tell, and for each unit the number of its copy, plus one; 0: it is as it was.
+// tell, and for each unit the number of its copy, plus one; 0: it is as it was. If the snapshot needs few entries, units are single
+// ones, and only those that it needs have a number: the table begins with how many of them there are before each word of the
+// bitmap that says which, in 2 bytes each.
 
-// keptBytes is the size of a kept table.
+// keptBytes is the size of a kept table of all units.
 func (s *pageShape) keptBytes() uintptr { return s.head + roundUp(uintptr(s.units())*4) }
+
+// fewBytes is the size of a kept table of n entries.
+func (s *pageShape) fewBytes(n int) uintptr { return s.ranksBytes() + roundUp(uintptr(n)*4) }
+
+// ranksBytes is the size of what a kept table of few entries begins with.
+func (s *pageShape) ranksBytes() uintptr { return roundUp(uintptr(s.words()) * 2) }
+
+// rank is how many entries lie before word w of the bitmap, by a kept table of few entries.
+func rank(kept unsafe.Pointer, w int) *uint16 { return (*uint16)(unsafe.Add(kept, uintptr(w)*2)) }
 
 // copyOf is where a kept table has the number of the copy of a position's unit.
 func (s *pageShape) copyOf(kept unsafe.Pointer, pos int) *uint32 {
 	return (*uint32)(unsafe.Add(kept, s.head+uintptr(pos>>s.shift)*4))
+}
+
+// copyOfFew is copyOf in a table of few entries, with the bitmap that says which; nil if the position is none of them.
+func (s *pageShape) copyOfFew(kept, only unsafe.Pointer, pos int) *uint32 {
+	w, bit := pos/64, uint64(1)<<(pos%64)
+	set := *bitsAt(only, uint64(w))
+	if set&bit == 0 {
+		return nil
+	}
+	n := uintptr(*rank(kept, w)) + uintptr(bits.OnesCount64(set&(bit-1)))
+	return (*uint32)(unsafe.Add(kept, s.ranksBytes()+n*4))
 }
 
 // pageView is a page of a snapshot.
@@ -80,7 +105,13 @@ func (v *pageView) liveByKey(w int) (set uint64) {
 
 // at is the address of the entry at a position.
 func (v *pageView) at(pos int) unsafe.Pointer {
-	if v.kept != nil {
+	switch {
+	case v.kept == nil:
+	case v.few:
+		if n := v.copyOfFew(v.kept, v.only, pos); n != nil && *n != 0 {
+			return v.copyAt(*n)
+		}
+	default:
 		if n := *v.copyOf(v.kept, pos); n != 0 {
 			return unsafe.Add(v.copyAt(n), uintptr(pos&(1<<v.shift-1))*v.size)
 		}

@@ -64,7 +64,10 @@ func rowsOf(table statebackend.FrozenTable) iter.Seq2[*statebackend.Row, error] 
 			}
 			hasher := (&serde.Key{Width: uintptr(b.Keys.Width)}).Hasher(testSeed)
 			for i := range b.N {
-				r := statebackend.Row{Group: b.Group, Key: b.Keys.At(i), Value: b.Values.At(i)}
+				r := statebackend.Row{Group: b.Group, Key: b.Keys.At(i), Deleted: b.Deleted}
+				if !b.Deleted {
+					r.Value = b.Values.At(i)
+				}
 				if r.Hash = hasher.One(r.Key); !yield(&r, nil) {
 					return
 				}

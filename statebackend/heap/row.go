@@ -28,6 +28,8 @@ type rowIndex struct {
 	hashSuffix func(suffix []byte) uint64
 
 	touched byte
+	// touchesMarked says that whoever notes that a row has changed touches it before, as all accesses to the index itself do.
+	touchesMarked bool
 
 	hashes    [block]uint64
 	first     [block]uint64
@@ -225,12 +227,8 @@ func (x *rowIndex) locate(i int, h uint64) (unsafe.Pointer, uint32) {
 // insert finds or inserts key i of the run and touches its row.
 func (x *rowIndex) insert(i int, h uint64) (row unsafe.Pointer, id uint32, fresh bool, err error) {
 	if row, id := x.locate(i, h); row != nil {
-		if x.rows.guarded() {
-			err = x.rows.touch(id)
-			row = x.rows.at(id)
-		}
-		x.rows.mark(id)
-		return row, id, false, err
+		err = x.claimRow(id)
+		return x.rows.at(id), id, false, err
 	}
 	for x.pages[x.ids[h>>(x.shift&63)]].n >= x.limit() {
 		if err := x.splitPage(h); err != nil {
@@ -345,8 +343,7 @@ func (x *rowIndex) own(i int, slot unsafe.Pointer) (unsafe.Pointer, error) {
 		return slot, nil
 	}
 	_, id := x.locate(i, x.hashOf(i))
-	err := x.rows.touch(id)
-	x.rows.mark(id)
+	err := x.claimRow(id)
 	return unsafe.Add(x.rows.at(id), x.slotOff), err
 }
 

@@ -13,27 +13,21 @@ func (x *rowIndex) slots(from, to int, out []unsafe.Pointer, fresh []bool) error
 		out[0], fresh[0] = unsafe.Add(row, x.slotOff), new
 		return nil
 	}
-	guarded, shifts := x.rows.guarded(), x.rows.shifts
+	shifts := x.rows.shifts
 	clear(fresh)
 	for at := 0; at < len(out); at += block {
 		part := out[at:min(at+block, len(out))]
 		hashes := x.blockHashes(from+at, len(part))
 		missed := x.match(from+at, hashes, part)
-		if guarded {
-			if err := x.touchFound(part); err != nil {
-				return err
-			}
+		if err := x.claim(part); err != nil {
+			return err
 		}
 		for _, i := range missed {
-			row, id, new, err := x.insert(from+at+int(i), hashes[i])
+			row, _, new, err := x.insert(from+at+int(i), hashes[i])
 			if err != nil {
 				return err
 			}
 			part[i], fresh[at+int(i)] = unsafe.Add(row, x.slotOff), new
-			x.found[i&(block-1)] = id
-		}
-		if x.rows.track != nil {
-			x.markAll(part)
 		}
 	}
 	if x.rows.shifts != shifts { // rows are elsewhere
@@ -42,41 +36,28 @@ func (x *rowIndex) slots(from, to int, out []unsafe.Pointer, fresh []bool) error
 	return nil
 }
 
-// markAll notes changes of the rows found, for slots that are not nil.
-func (x *rowIndex) markAll(slots []unsafe.Pointer) {
-	for i, id := range x.found[:len(slots)] {
-		if slots[i] != nil {
-			x.rows.track.mark(x.rows.place(id))
-		}
-	}
-}
-
 // lookup implements index.
 func (x *rowIndex) lookup(from, to int, out []unsafe.Pointer, own bool) error {
-	guarded, shifts := own && x.rows.guarded(), x.rows.shifts
+	shifts := x.rows.shifts
 	out = out[:to-from]
 	for at := 0; at < len(out); at += block {
 		part := out[at:min(at+block, len(out))]
 		hashes := x.blockHashes(from+at, len(part))
 		missed := x.match(from+at, hashes, part)
-		if guarded {
-			if err := x.touchFound(part); err != nil {
+		if own {
+			if err := x.claim(part); err != nil {
 				return err
 			}
 		}
 		for _, i := range missed {
 			row, id := x.locate(from+at+int(i), hashes[i])
-			if guarded && row != nil {
-				if err := x.rows.touch(id); err != nil {
+			if own && row != nil {
+				if err := x.claimRow(id); err != nil {
 					return err
 				}
 				row = x.rows.at(id)
 			}
 			part[i] = x.slotOf(row)
-			x.found[i&(block-1)] = id
-		}
-		if own && x.rows.track != nil {
-			x.markAll(part)
 		}
 	}
 	if x.rows.shifts != shifts { // rows are elsewhere
@@ -85,33 +66,70 @@ func (x *rowIndex) lookup(from, to int, out []unsafe.Pointer, own bool) error {
 	return nil
 }
 
-// touchFound touches the rows whose slots match has found. A pass before reads a byte of all that is read or written then, as far
-// as it is not one behind the other.
-func (x *rowIndex) touchFound(slots []unsafe.Pointer) error {
-	var sum byte
-	last, n := x.rows.size-1, 0
-	for i, slot := range slots {
-		if slot == nil {
-			continue
-		}
-		page, pos := x.rows.place(x.found[i])
-		if x.rows.preserved(int(page), int(pos)) {
-			continue
-		}
-		row := unsafe.Add(slot, -int(x.slotOff))
-		for off := uintptr(0); off < last; off += cacheLine {
-			sum += *(*byte)(unsafe.Add(row, off))
-		}
-		sum += *(*byte)(unsafe.Add(row, last)) + x.rows.look(int(page), int(pos))
-		x.unsettled[n&(block-1)] = uint16(i)
-		n++
+// claim makes the rows whose slots match has found ones that may be written to, and notes that they change. Most of them are
+// such ones already where few keys get most updates: one bit tells.
+func (x *rowIndex) claim(slots []unsafe.Pointer) error {
+	if x.rows.track == nil && !x.rows.guarded() {
+		return nil
 	}
-	x.touched = sum
-	for _, i := range x.unsettled[:n] {
-		if err := x.rows.touch(x.found[i]); err != nil {
+	list := x.unclaimed(slots)
+	if x.rows.guarded() {
+		x.bringNear(slots, list)
+	}
+	for _, i := range list {
+		if err := x.claimRow(x.found[i]); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// unclaimed gives the positions of slots, nil ones aside, of which claim may have something to do.
+func (x *rowIndex) unclaimed(slots []unsafe.Pointer) []uint16 {
+	n := 0
+	found, list := x.found[:len(slots)], &x.unsettled
+	if x.touchesMarked && x.rows.marked() {
+		pages, shift := x.rows.track.changed.pages, x.rows.bits&31
+		mask := uint32(1)<<shift - 1
+		for i, id := range found {
+			list[n&(block-1)] = uint16(i)
+			n += one(slots[i] != nil && !hasBit(pages, id>>shift, uint64(id&mask)))
+		}
+		return list[:n]
+	}
+	for i, id := range found {
+		page, pos := x.rows.place(id)
+		list[n&(block-1)] = uint16(i)
+		settled := (!x.rows.guarded() || x.rows.preserved(int(page), int(pos))) && (x.rows.track == nil || x.rows.track.changed.has(page, pos))
+		n += one(slots[i] != nil && !settled)
+	}
+	return list[:n]
+}
+
+// bringNear reads a byte of all that touching these rows reads or writes, as far as it is not one behind the other: the processor
+// waits for much of it at once.
+func (x *rowIndex) bringNear(slots []unsafe.Pointer, list []uint16) {
+	var sum byte
+	last := x.rows.size - 1
+	for _, i := range list {
+		row := unsafe.Add(slots[i], -int(x.slotOff))
+		for off := uintptr(0); off < last; off += cacheLine {
+			sum += *(*byte)(unsafe.Add(row, off))
+		}
+		page, pos := x.rows.place(x.found[i])
+		sum += *(*byte)(unsafe.Add(row, last)) + x.rows.look(int(page), int(pos))
+	}
+	x.touched = sum
+}
+
+// claimRow makes a row one that may be written to, and notes that it changes.
+func (x *rowIndex) claimRow(id uint32) error {
+	if x.rows.guarded() {
+		if err := x.rows.touch(id); err != nil {
+			return err
+		}
+	}
+	x.rows.mark(id)
 	return nil
 }
 
@@ -122,8 +140,8 @@ func (x *rowIndex) slotOf(row unsafe.Pointer) unsafe.Pointer {
 	return unsafe.Add(row, x.slotOff)
 }
 
-// match writes the slots of keys that are the first in their page with their tag to out, and returns the positions of the
-// others. Each pass touches the memory that the next one reads: index words, rows, text.
+// match writes the slots of keys that are the first in their page with their tag to out, nil for others, and returns the positions
+// of these. Each pass touches the memory that the next one reads: index words, rows, text.
 func (x *rowIndex) match(from int, hashes []uint64, out []unsafe.Pointer) []uint16 {
 	x.loadHomes(hashes)
 	x.candidates(hashes, out)
@@ -140,6 +158,7 @@ func (x *rowIndex) match(from int, hashes []uint64, out []unsafe.Pointer) []uint
 			out[i] = unsafe.Add(row, x.slotOff)
 			continue
 		}
+		out[i] = nil
 		x.miss[m&(block-1)] = uint16(i)
 		m++
 	}
@@ -238,6 +257,7 @@ func (x *rowIndex) compareTexts(texts []string, out []unsafe.Pointer) []uint16 {
 				continue
 			}
 		}
+		out[i] = nil
 		x.miss[m&(block-1)] = uint16(i)
 		m++
 	}

@@ -56,16 +56,25 @@ func (w *rowWriter) failed(err error) error {
 	return fmt.Errorf("operator %q: snapshot of state %q: %w", w.frozen.store.Operator, w.name, err)
 }
 
-// batches gives the rows of a whole table whose keys and values lie in its entries as they stand in a snapshot.
+// batches gives the rows of a table whose keys and values lie in its entries as they stand in a snapshot: those that rows gives.
 func (w *rowWriter) batches() iter.Seq2[*statebackend.RowBatch, error] {
 	return func(yield func(*statebackend.RowBatch, error) bool) {
 		var b statebackend.RowBatch
-		err := w.segments(func(group int, from, to uint32) bool {
-			n := int(to - from)
-			b = statebackend.RowBatch{Group: group, N: n, Keys: w.column(from, n, w.keyOff, w.width)}
-			b.Values = w.column(from, n, w.slotOff, w.value.Size)
-			return yield(&b, nil)
-		})
+		var begin func(int) bool
+		err := error(nil)
+		if w.changes != nil {
+			err = w.reserved(w.changes.gone.order(w.frozen))
+			begin = func(group int) bool { return w.changes.gone.batches(group, int(w.width), yield) }
+			defer w.changes.drop(w.frozen)
+		}
+		if err == nil {
+			err = w.segments(begin, func(group int, from, to uint32) bool {
+				n := int(to - from)
+				b = statebackend.RowBatch{Group: group, N: n, Keys: w.column(from, n, w.keyOff, w.width)}
+				b.Values = w.column(from, n, w.slotOff, w.value.Size)
+				return yield(&b, nil)
+			})
+		}
 		if err != nil {
 			yield(nil, w.failed(err))
 		}
@@ -110,7 +119,7 @@ func (t *valueTable) freeze(f *frozen, how statebackend.Freezing, table *stateba
 	table.Changes = ch != nil
 	w := newRowWriter(f, t.ix.freeze(f, ch), &t.s, ch)
 	c, stamp := t.cells.freeze(), t.stamp
-	if ch == nil && stamp == 0 && w.width > 0 && !w.suffixed && c.Plain() {
+	if stamp == 0 && w.width > 0 && !w.suffixed && c.Plain() {
 		table.Batches = w.batches()
 	}
 	table.Rows = w.rows(func(e unsafe.Pointer, r *statebackend.Row, yield func(*statebackend.Row, error) bool) (_ bool, err error) {

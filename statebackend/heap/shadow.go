@@ -1,6 +1,7 @@
 package heap
 
 import (
+	"math/bits"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -17,6 +18,7 @@ type shadow struct {
 	frozen *frozen
 	guard  *guard
 	only   *pageBits        // the entries that the snapshot needs; nil: all
+	few    bool             // it needs so few that kept tables are of these alone
 	mem    []unsafe.Pointer // the pages at the moment
 	states []atomic.Uint32
 	kept   []unsafe.Pointer // by page: its kept table, see pageShape; written by the updater, holding the page
@@ -25,9 +27,11 @@ type shadow struct {
 	chunk  uint8            // bits of the number of a copy in its chunk
 
 	// settled has a bit for each unit, unitWords words for a page: there is a copy, or none is needed. It is the updater's, and
-	// small enough to stay in the processor's cache where kept tables don't.
+	// small enough to stay in the processor's cache where kept tables don't. If the snapshot needs few entries it is empty.
 	settled   []uint64
 	unitWords int
+	tables    unsafe.Pointer // memory for the kept tables of few entries; nil: none is made yet
+	tabled    uintptr        // bytes of it in use
 
 	mu    sync.Mutex
 	drawn int64 // bytes that are reserved for copies
@@ -57,10 +61,16 @@ const (
 func newShadow(f *frozen, g *guard, shape pageShape, mem []unsafe.Pointer, only *pageBits) *shadow {
 	sh := &shadow{
 		pageShape: shape, frozen: f, guard: g, only: only, mem: mem,
-		states: make([]atomic.Uint32, len(mem)), kept: make([]unsafe.Pointer, len(mem)), unitWords: (shape.units() + 63) / 64,
+		states: make([]atomic.Uint32, len(mem)), kept: make([]unsafe.Pointer, len(mem)),
 	}
-	sh.settled = make([]uint64, len(mem)*sh.unitWords)
 	units := len(mem) * sh.units()
+	if only != nil && only.n <= units {
+		sh.few, sh.shift, sh.head = true, 0, 0
+		units = only.n
+	} else {
+		sh.unitWords = (sh.units() + 63) / 64
+		sh.settled = make([]uint64, len(mem)*sh.unitWords)
+	}
 	for sh.unitSize()<<(sh.chunk+1) <= copyChunk && 1<<sh.chunk < units/64 {
 		sh.chunk++
 	}
@@ -85,19 +95,40 @@ func (sh *shadow) copyAt(n uint32) unsafe.Pointer {
 
 // isSettled says whether an entry may be changed as far as the snapshot is concerned. It is the updater's.
 func (sh *shadow) isSettled(page, pos int) bool {
+	if sh.few {
+		return sh.isSettledOfFew(page, pos)
+	}
 	unit := pos >> (sh.shift & 63)
 	i := page*sh.unitWords + unit>>6
 	return i < len(sh.settled) && sh.settled[i]>>(unit&63)&1 != 0
 }
 
+// isSettledOfFew is isSettled for a snapshot of few entries.
+func (sh *shadow) isSettledOfFew(page, pos int) bool {
+	if page >= len(sh.states) || !sh.only.has(uint32(page), uint64(pos)) {
+		return true
+	}
+	if kept := sh.kept[page]; kept != nil && *sh.copyOfFew(kept, sh.only.bitmap(page), pos) != 0 {
+		return true
+	}
+	s := sh.states[page].Load()
+	return s != pageKept && s != pageReading
+}
+
 // settle notes that the unit of an entry may be changed.
 func (sh *shadow) settle(page, pos int) {
+	if sh.few {
+		return
+	}
 	unit := pos >> (sh.shift & 63)
 	sh.settled[page*sh.unitWords+unit>>6] |= 1 << (unit & 63)
 }
 
 // settlePage notes that all entries of a page may be changed.
 func (sh *shadow) settlePage(page int) {
+	if sh.few {
+		return
+	}
 	first := page * sh.unitWords
 	for i := range sh.settled[first : first+sh.unitWords] {
 		sh.settled[first+i] = ^uint64(0)
@@ -109,6 +140,9 @@ func (sh *shadow) settlePage(page int) {
 func (sh *shadow) keep(page, pos int, mem unsafe.Pointer, l *ledger) (unsafe.Pointer, error) {
 	if page >= len(sh.states) || sh.isSettled(page, pos) {
 		return mem, nil
+	}
+	if err := l.store.failed; err != nil {
+		return mem, err
 	}
 	st := &sh.states[page]
 	for spins := 0; ; spins++ {
@@ -135,18 +169,16 @@ func (sh *shadow) keep(page, pos int, mem unsafe.Pointer, l *ledger) (unsafe.Poi
 
 // copyUnit copies the unit of a position of a page that the updater holds.
 func (sh *shadow) copyUnit(page, pos int, mem unsafe.Pointer, l *ledger) error {
-	kept := sh.kept[page]
-	if kept == nil {
-		if more, err := sh.reserve(sh.keptBytes(), l); !more {
+	if sh.only != nil && !sh.someOf(sh.only.bitmap(page), pos) {
+		return nil
+	}
+	if sh.kept[page] == nil {
+		if err := sh.makeTable(page, mem, l); err != nil || sh.kept[page] == nil {
 			return err
 		}
-		kept = sh.guard.keptTable(sh.keptBytes())
-		if sh.bitmap != 0 {
-			copyWords(kept, unsafe.Add(mem, sh.bitmap), sh.head)
-		}
-		sh.kept[page] = kept
 	}
-	if sh.only != nil && !sh.someOf(sh.only.bitmap(page), pos) {
+	number := sh.numberOf(page, pos)
+	if *number != 0 {
 		return nil
 	}
 	if sh.n&(1<<sh.chunk-1) == 0 {
@@ -159,8 +191,56 @@ func (sh *shadow) copyUnit(page, pos int, mem unsafe.Pointer, l *ledger) error {
 	sh.n++
 	first := pos &^ (1<<sh.shift - 1)
 	copyWords(sh.copyAt(sh.n), unsafe.Add(mem, uintptr(first)*sh.size), sh.unitSize())
-	*sh.copyOf(kept, pos) = sh.n
+	*number = sh.n
 	return nil
+}
+
+// numberOf is where the kept table of a page has the number of the copy of a position's unit, of which the snapshot needs some.
+func (sh *shadow) numberOf(page, pos int) *uint32 {
+	if sh.few {
+		return sh.copyOfFew(sh.kept[page], sh.only.bitmap(page), pos)
+	}
+	return sh.copyOf(sh.kept[page], pos)
+}
+
+// makeTable makes the kept table of a page, but if the snapshot has ended.
+func (sh *shadow) makeTable(page int, mem unsafe.Pointer, l *ledger) error {
+	if sh.few {
+		return sh.makeTableOfFew(page, l)
+	}
+	if more, err := sh.reserve(sh.keptBytes(), l); !more {
+		return err
+	}
+	kept := sh.guard.keptTable(sh.keptBytes())
+	if sh.bitmap != 0 && sh.only == nil {
+		copyWords(kept, unsafe.Add(mem, sh.bitmap), sh.head)
+	}
+	sh.kept[page] = kept
+	return nil
+}
+
+// makeTableOfFew makes the kept table of a page of which few entries are needed.
+func (sh *shadow) makeTableOfFew(page int, l *ledger) error {
+	if sh.tables == nil {
+		if more, err := sh.reserve(sh.tablesBytes(), l); !more {
+			return err
+		}
+		sh.tables = sh.guard.keptTables(sh.tablesBytes())
+	}
+	kept, only, n := unsafe.Add(sh.tables, sh.tabled), sh.only.bitmap(page), 0
+	for w := range sh.words() {
+		*rank(kept, w) = uint16(n)
+		n += bits.OnesCount64(*bitsAt(only, uint64(w)))
+	}
+	clearBytes(unsafe.Add(kept, sh.ranksBytes()), roundUp(uintptr(n)*4))
+	sh.tabled += sh.fewBytes(n)
+	sh.kept[page] = kept
+	return nil
+}
+
+// tablesBytes bounds the size of all kept tables of few entries.
+func (sh *shadow) tablesBytes() uintptr {
+	return uintptr(len(sh.only.own))*(sh.ranksBytes()+8) + roundUp(uintptr(sh.only.n)*4)
 }
 
 // keepAll keeps all entries of a page.

@@ -45,13 +45,14 @@ func (s *slab) at(id uint32) unsafe.Pointer {
 }
 
 // touch must come before a change of a row; its address may be another one afterwards.
-func (s *slab) touch(id uint32) (err error) {
+func (s *slab) touch(id uint32) error {
 	if !s.guarded() {
 		return nil
 	}
 	page, pos := s.place(id)
-	if !s.preserved(int(page), int(pos)) {
-		s.pages[page], err = s.preserve(int(page), int(pos), s.pages[page], s.ledger)
+	mem, err := s.preserve(int(page), int(pos), s.pages[page], s.ledger)
+	if mem != s.pages[page] {
+		s.pages[page] = mem
 	}
 	return err
 }

@@ -12,14 +12,15 @@ type tracker struct {
 	gone    *deletions // the keys of what was removed; nil: the index's owner notes them elsewhere
 	held    int64      // bytes that are reserved for bitmaps
 	lost    bool       // there was no memory to note something: the next snapshot has to be whole
+	since   uint64     // the id of the base
 
 	zeroChanged, zeroMade bool       // the entry of key 0, which is in no page of a wordIndex
 	lengths               [][]uint32 // by page and entry, of lists: the elements that were there at the base, plus one; 0: unchanged
 }
 
-// newTracker begins to track pages of so many entries.
-func newTracker(l *ledger, entries int, gone *deletions) *tracker {
-	return &tracker{ledger: l, changed: newPageBits(entries), made: newPageBits(entries), gone: gone}
+// newTracker begins to track pages of so many entries since a base.
+func newTracker(l *ledger, entries int, since uint64, gone *deletions) *tracker {
+	return &tracker{ledger: l, changed: newPageBits(entries), made: newPageBits(entries), since: since, gone: gone}
 }
 
 // mark notes a change of an entry.

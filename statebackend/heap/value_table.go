@@ -97,7 +97,10 @@ func newValueTable(st *store, spec *statebackend.TableSpec) (*valueTable, error)
 	if w := st.Key.Width; w > 0 && w <= wordBytes && spec.Namespace == nil && wordBytes+slot <= widestWordEntry {
 		t.ix, err = newWordIndex(&t.ledger, slot, &t.ahead)
 	} else {
-		t.ix, err = newRowIndex(&t.ledger, rowShape{slot: slot, key: st.Key, src: &st.run, suffix: spec.Namespace})
+		var x *rowIndex
+		x, err = newRowIndex(&t.ledger, rowShape{slot: slot, key: st.Key, src: &st.run, suffix: spec.Namespace})
+		x.touchesMarked = true
+		t.ix = x
 	}
 	if err == nil {
 		t.ix.follow(&t.ahead)

@@ -92,12 +92,11 @@ func (x *wordIndex) slots(from, to int, out []unsafe.Pointer, fresh []bool) erro
 	return x.claim(from, to, out)
 }
 
-// claim makes the slots of keys [from,to) ones that may be written to; nil stays nil.
+// claim makes the slots of keys [from,to) ones that may be written to, and notes that they change; nil stays nil.
 func (x *wordIndex) claim(from, to int, out []unsafe.Pointer) error {
-	hashes := x.src.hashes[from:to]
-	for x.guarded() {
+	for x.guarded() || x.track != nil {
 		shifts := x.shifts
-		if err := x.touchAll(hashes, out); err != nil {
+		if err := x.claimAll(x.src.hashes[from:to], out); err != nil {
 			return err
 		}
 		if x.shifts == shifts {
@@ -108,27 +107,7 @@ func (x *wordIndex) claim(from, to int, out []unsafe.Pointer) error {
 			return err
 		}
 	}
-	if x.track != nil {
-		x.markAll(hashes, out)
-	}
 	return nil
-}
-
-// markAll notes changes of the entries of keys with these hashes, for slots that are not nil.
-func (x *wordIndex) markAll(hashes []uint64, slots []unsafe.Pointer) {
-	t, shift := x.track, x.shift&63
-	slots = slots[:len(hashes)]
-	for i, h := range hashes {
-		if slots[i] == nil {
-			continue
-		}
-		at, e := h>>shift, unsafe.Add(slots[i], -wordBytes)
-		if e == x.zero {
-			t.zeroChanged = true
-			continue
-		}
-		t.mark(x.ids[at], x.posOf(x.dir[at], e))
-	}
 }
 
 // posOf is the position of an entry in its page.
@@ -136,23 +115,32 @@ func (x *wordIndex) posOf(mem, e unsafe.Pointer) uint64 {
 	return uint64(uintptr(e)-uintptr(mem)) * x.per >> 32
 }
 
-// touchAll touches the entries of keys with these hashes, until a page is replaced.
-func (x *wordIndex) touchAll(hashes []uint64, slots []unsafe.Pointer) error {
-	shifts := x.shifts
+// claimAll touches the entries of keys with these hashes and notes that they change, until a page is replaced.
+func (x *wordIndex) claimAll(hashes []uint64, slots []unsafe.Pointer) error {
+	t, marked, guarded, shifts := x.track, x.marked(), x.guarded(), x.shifts
+	slots = slots[:len(hashes)]
 	for i, h := range hashes {
 		if slots[i] == nil {
 			continue
 		}
 		at, e := h>>(x.shift&63), unsafe.Add(slots[i], -wordBytes)
 		if e == x.zero {
+			if t != nil {
+				t.zeroChanged = true
+			}
 			continue
 		}
 		id, pos := x.ids[at], x.posOf(x.dir[at], e)
-		if x.preserved(int(id), int(pos)) {
+		if marked && t.changed.has(id, pos) { // it was touched then
 			continue
 		}
-		if err := x.touch(id, pos); err != nil {
-			return err
+		if guarded && (marked || !x.preserved(int(id), int(pos))) {
+			if err := x.touch(id, pos); err != nil {
+				return err
+			}
+		}
+		if t != nil {
+			t.mark(id, pos)
 		}
 		if x.shifts != shifts {
 			break
