@@ -68,6 +68,9 @@ func TestItSurvivesKills(t *testing.T) {
 			if !strings.HasSuffix(out.String(), "\n200 totals, each there once and right\n") {
 				t.Errorf("output of run %d: %q", n, out.String())
 			}
+			if !strings.Contains(out.String(), "goes on from checkpoint ") {
+				t.Errorf("run %d does not say what it goes on from: %q", n, out.String())
+			}
 			return
 		} else if n > 4 {
 			t.Fatalf("run %d, which nobody killed: %v\n%s", n, err, out.String())

@@ -73,6 +73,8 @@ type Keeper struct {
 	asked    map[int64]func(control.Ended)
 	number   int64    // of the last request
 	early    []func() // requests that wait for the tasks to run
+	begun    bool     // it is known what the tasks begin with
+	looks    []func() // at the history, which wait for that
 	direct   checkpoint.DirectFiles
 	discards []func() // removals of snapshots, the first of which is under way
 	ended    bool

@@ -34,6 +34,7 @@ func (k *Keeper) restart(r *region, number int, cause error, answer func(*taskma
 			answer(&taskmanager.Restore{FS: p.fs, Manifest: p.manifest}, nil)
 		})
 		k.step(control.Restarting{Attempt: number, Tasks: tasks, Err: cause})
+		k.hasBegun()
 		if len(k.waiting) > 0 {
 			k.await()
 		}
@@ -109,6 +110,7 @@ func (k *Keeper) End(end control.JobEnd) {
 	k.post(func() {
 		clear(k.runs)
 		k.askEarly() // they are refused
+		k.hasBegun()
 		if k.opt.Last != "" && !k.opt.Config.Retention.Keeps(end) {
 			// If it can't be written, a later process does again what comes after the last checkpoint: no more than after a crash.
 			_ = WriteLast(k.opt.FS, k.opt.Last, Over)
@@ -119,10 +121,27 @@ func (k *Keeper) End(end control.JobEnd) {
 	})
 }
 
-// Overview is the history of the job's snapshots. It may be called from any goroutine while Run runs.
+// hasBegun lets those look at the history who wait for what the job begins with.
+func (k *Keeper) hasBegun() {
+	k.begun = true
+	for _, look := range k.looks {
+		look()
+	}
+	k.looks = nil
+}
+
+// Overview is the history of the job's snapshots. That of a job that goes on from one has it from the start. It may be called
+// from any goroutine while Run runs.
 func (k *Keeper) Overview(done <-chan struct{}) control.CheckpointOverview {
 	answers := make(chan control.CheckpointOverview, 1)
-	k.post(func() { answers <- k.machine.Overview() })
+	k.post(func() {
+		look := func() { answers <- k.machine.Overview() }
+		if !k.begun && len(k.opt.Completed) > 0 {
+			k.looks = append(k.looks, look)
+			return
+		}
+		look()
+	})
 	select {
 	case o := <-answers:
 		return o
