@@ -87,7 +87,7 @@ func TestDataInFlightComesToItsOwnersAfterARescale(t *testing.T) {
 			all := map[int64]int{} // elements, with the subtask that got them
 			for subtask := range now {
 				inFlightItems := checkpoint.List{Name: inFlightList}
-				b, got := going(t, subtask, now, 0, 1)
+				b, _ := going(t, subtask, now, 0, 1)
 				for s := range old {
 					f := b.frame(10*s, 10*s+1, watermark(int64(s)), 10*s+2)
 					inFlightItems.Items = append(inFlightItems.Items, item(t, channelState{subtask: s, parallelism: old, peers: 1}, f))
@@ -96,7 +96,7 @@ func TestDataInFlightComesToItsOwnersAfterARescale(t *testing.T) {
 				inFlightItems.Items = append(inFlightItems.Items, item(t, none, b.frame(999)))
 				marks := channelState{subtask: 1, parallelism: old, peers: 1}
 				inFlightItems.Items = append(inFlightItems.Items, item(t, marks, b.frame(watermark(3)))) // without an element
-				b, got = going(t, subtask, now, 0, 1, inFlightItems)
+				b, got := going(t, subtask, now, 0, 1, inFlightItems)
 				b.dep.Seed = 5
 				b.vertex.Inputs[0].Strategy, b.vertex.Inputs[0].Partitioner = strategy, &graph.Partitioner{Strategy: strategy, Key: key}
 				if err := b.end(); err != nil {
