@@ -9,7 +9,7 @@ import (
 
 // DirectFiles lets Writers write files of this machine past its cache, and Storages remove them, beside the goroutine that calls
 // them. It keeps what that takes from one snapshot to the next, as the kernel is slow to take it back: one writer of files for each
-// Write at a time, with up to 9 MiB of memory while it writes much. The zero value is ready; it may be used by several goroutines
+// Write at a time, with 2 MiB of memory while it writes much, and up to 7 more from the Writer's budget. The zero value is ready; it may be used by several goroutines
 // at a time.
 type DirectFiles struct {
 	mu     sync.Mutex

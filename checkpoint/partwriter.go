@@ -13,6 +13,7 @@ import (
 	"path"
 
 	"github.com/flott-dev/flott/internal/vfs"
+	"github.com/flott-dev/flott/statebackend"
 )
 
 // The format of chunks: a header, blocks, a digest. docs/formats/snapshot.md describes it.
@@ -43,10 +44,11 @@ type partWriter struct {
 	files               []string         // written so far
 	to                  vfs.DirectWriter // nil: there is no file yet
 	direct              *DirectFiles     // where it comes from
-	number              int              // of the last file
-	chunk               *chunk           // nil: none is open
-	inFile              bool             // the chunk has a file
-	flushed             int64            // bytes of the chunk that the file was given
+	memory              statebackend.Budget
+	number              int    // of the last file
+	chunk               *chunk // nil: none is open
+	inFile              bool   // the chunk has a file
+	flushed             int64  // bytes of the chunk that the file was given
 	buf                 []byte
 	headers             hash.Hash // over the chunk's header and those of its blocks
 	crc                 *crc32.Table
@@ -187,6 +189,9 @@ func (p *partWriter) create(suffix string) (name string, err error) {
 		full := path.Join(p.folder, name)
 		if p.to == nil {
 			p.to = p.direct.take(p.fs, p.folder)
+			if p.memory != nil {
+				p.to.Use(p.memory)
+			}
 		}
 		err := p.to.Create(full)
 		if errors.Is(err, fs.ErrExist) {

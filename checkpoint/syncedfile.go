@@ -24,6 +24,9 @@ type syncedFiles struct {
 	closing []chan error
 }
 
+// Use implements vfs.DirectWriter: it has no buffers.
+func (w *syncedFiles) Use(vfs.Budget) {}
+
 // Create implements vfs.DirectWriter.
 func (w *syncedFiles) Create(name string) error {
 	file, err := w.fs.Create(name, vfs.Exclusive)

@@ -36,6 +36,8 @@ type Writer struct {
 	InlineBytes int
 	// Direct has files on the machine's own disks written past its cache; nil: they are written as in any file system.
 	Direct *DirectFiles
+	// Memory is the budget that buffers of Direct count against; nil: none.
+	Memory statebackend.Budget
 }
 
 // Write writes what one operator of one subtask adds to the snapshot and describes it. operator is its id, 32 hex digits;
@@ -49,7 +51,7 @@ type Writer struct {
 func (w *Writer) Write(ctx context.Context, operator string, subtask, firstGroup, lastGroup int, state *State) (*Part, error) {
 	p := &partWriter{
 		fs: w.FS, folder: w.Folder, token: w.Token, operator: operator, ctx: ctx,
-		part: &Part{Subtask: subtask, FirstGroup: firstGroup, LastGroup: lastGroup}, direct: w.Direct,
+		part: &Part{Subtask: subtask, FirstGroup: firstGroup, LastGroup: lastGroup}, direct: w.Direct, memory: w.Memory,
 	}
 	p.chunkBytes, p.inlineBytes = w.ChunkBytes, w.InlineBytes
 	if p.chunkBytes == 0 {

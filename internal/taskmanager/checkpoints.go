@@ -10,6 +10,7 @@ import (
 	"github.com/flott-dev/flott/checkpoint"
 	"github.com/flott-dev/flott/internal/clock"
 	"github.com/flott-dev/flott/internal/control"
+	"github.com/flott-dev/flott/internal/host"
 	"github.com/flott-dev/flott/internal/keygroup"
 	"github.com/flott-dev/flott/internal/operator"
 	"github.com/flott-dev/flott/internal/plan"
@@ -56,7 +57,7 @@ func (b *builder) checkpoints(sub *Subtask) *task.Checkpoints {
 		return nil
 	}
 	ref := control.TaskRef{TaskID: control.TaskID{Vertex: sub.Vertex.Index, Subtask: sub.Index}, Attempt: b.attempt.Number}
-	s := &scribe{c: c, sub: sub, ref: ref, job: b.job.Name, ctx: b.ctx, clock: b.opt.Clock, courtesy: courtesy{clock: b.opt.Clock}}
+	s := &scribe{c: c, sub: sub, ref: ref, job: b.job.Name, ctx: b.ctx, clock: b.opt.Clock, memory: b.opt.Memory, courtesy: courtesy{clock: b.opt.Clock}}
 	sub.scribe = s
 	return &task.Checkpoints{
 		Mode: c.Mode, Final: c.Final, Freezing: s.freezing,
@@ -78,12 +79,13 @@ func (b *builder) checkpoints(sub *Subtask) *task.Checkpoints {
 
 // scribe writes a task's parts of snapshots, beside the task.
 type scribe struct {
-	c     *Checkpoints
-	sub   *Subtask
-	ref   control.TaskRef
-	job   string
-	ctx   context.Context
-	clock clock.Clock
+	c      *Checkpoints
+	sub    *Subtask
+	ref    control.TaskRef
+	job    string
+	ctx    context.Context
+	clock  clock.Clock
+	memory *host.Memory // nil: without limit
 
 	layers   layers
 	courtesy courtesy
@@ -155,7 +157,7 @@ func (s *scribe) parts(p *task.Part, on *layer, to *written) (err error) {
 	if err := p.Seal(); err != nil {
 		return err
 	}
-	w := checkpoint.Writer{FS: f, Folder: folder, Token: s.c.Token, InlineBytes: s.c.InlineBytes, Direct: s.c.Direct}
+	w := checkpoint.Writer{FS: f, Folder: folder, Token: s.c.Token, InlineBytes: s.c.InlineBytes, Direct: s.c.Direct, Memory: s.memory}
 	for i, state := range p.States {
 		n := s.sub.Vertex.Nodes[i]
 		groups := s.sub.groups[i]

@@ -6,6 +6,9 @@ package vfs
 //
 // After an error nothing that it was given since the last Wait may be taken for written; Wait tells the first one.
 type DirectWriter interface {
+	// Use has memory for buffers reserved from a budget until Wait returns. The first two buffers, of a MiB each, are not: with
+	// them it works, however little memory there is.
+	Use(b Budget)
 	// Create begins a file of a name that no other has, else the error is fs.ErrExist. The file before must have ended.
 	Create(name string) error
 	// Write appends b, which may be of any size, and returns the buffer for what comes next: it may have bytes of b that are not
@@ -22,6 +25,14 @@ type DirectWriter interface {
 	Wait() error
 	// Close waits for what is on its way and ends the use of the writer. It may take a tenth of a second.
 	Close() error
+}
+
+// Budget is what memory is reserved from. It may be used by all goroutines.
+type Budget interface {
+	// Reserve takes n bytes, or fails.
+	Reserve(n int64) error
+	// Release gives n bytes back.
+	Release(n int64)
 }
 
 // OnDisk is an FS that knows where it is the machine's own file system.

@@ -13,6 +13,7 @@ import (
 )
 
 const (
+	freeBuffers   = 2       // that are not reserved from a budget
 	directBuffers = 9       // of a writer: one is filled, the others are on their way
 	directBuffer  = 1 << 20 // bytes
 	directAlign   = 4 << 10 // of memory, offsets and lengths
@@ -32,6 +33,8 @@ type directWriter struct {
 	kernel kernel
 	memory []byte // mapped, as the kernel writes from it beside us; nil: none is needed yet
 	slots  [directBuffers]directSlot
+	used   int           // slots that have been
+	budget Budget        // nil: there is none
 	lent   *directSlot   // what the caller fills; nil: other memory
 	file   *directFile   // that is being written; nil: none
 	ending []*directFile // those that have ended, by number from 0; nil: durable and closed
@@ -79,6 +82,9 @@ func NewDirectWriter() (DirectWriter, error) {
 	}
 	return &directWriter{kernel: a}, nil
 }
+
+// Use implements DirectWriter.
+func (w *directWriter) Use(b Budget) { w.budget = b }
 
 // Create implements DirectWriter. Some file systems can't be written past the cache; then the kernel copies, and that is all.
 func (w *directWriter) Create(name string) error {
@@ -184,11 +190,14 @@ func (w *directWriter) lend() error {
 		}
 	}
 	for {
-		for i := range w.slots {
+		for i := range w.used {
 			if s := &w.slots[i]; !s.busy {
 				s.busy, w.lent = true, s
 				return nil
 			}
+		}
+		if w.another() {
+			continue
 		}
 		if err := w.reap(); err != nil {
 			return err
@@ -208,6 +217,15 @@ func (w *directWriter) send(f *directFile, s *directSlot, n int) {
 	}); err != nil {
 		w.wrote(s, 0)
 	}
+}
+
+// another says whether one more buffer may be used.
+func (w *directWriter) another() bool {
+	if w.used == directBuffers || w.used >= freeBuffers && w.budget != nil && w.budget.Reserve(directBuffer) != nil {
+		return false
+	}
+	w.used++
+	return true
 }
 
 // reserve makes a file long enough for what is about to be written, and more of it, unless it may be a small one. A failure does
@@ -348,6 +366,9 @@ func (w *directWriter) Wait() error {
 	}
 	if w.memory != nil {
 		w.fail(os.NewSyscallError("munmap", syscall.Munmap(w.memory)))
+	}
+	if w.budget != nil && w.used > freeBuffers {
+		w.budget.Release(int64(w.used-freeBuffers) * directBuffer)
 	}
 	err := w.err
 	*w = directWriter{kernel: w.kernel, likely: w.likely}

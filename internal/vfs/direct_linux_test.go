@@ -23,10 +23,11 @@ type flaky struct {
 	under []completion
 	done  []completion
 	syncs bool // it knows them
+	lazy  bool // it refuses nothing
 }
 
 func (k *flaky) submit(r request) error {
-	if k.rnd.IntN(5) == 0 {
+	if !k.lazy && k.rnd.IntN(5) == 0 {
 		return os.NewSyscallError("io_submit", syscall.EAGAIN)
 	}
 	if r.op == opDataSync {
@@ -138,6 +139,47 @@ func writeDirectly(t *testing.T, w *directWriter, rnd *rand.Rand, dir string) {
 		}
 		if got, err := os.ReadFile(name); err != nil || !bytes.Equal(got, all) {
 			t.Fatalf("%s has %d bytes, want %d, or others; %v", name, len(got), len(all), err)
+		}
+	}
+}
+
+// scant is a budget with room for some buffers.
+type scant struct{ room int64 }
+
+func (b *scant) Reserve(n int64) error {
+	if b.room < n {
+		return errors.New("there is no more memory")
+	}
+	b.room -= n
+	return nil
+}
+
+func (b *scant) Release(n int64) { b.room += n }
+
+// TestDirectFilesCountAgainstABudget: with what there is, or only with what needs no room.
+func TestDirectFilesCountAgainstABudget(t *testing.T) {
+	for room, used := range map[int64]int{0: freeBuffers, 2*directBuffer + 1: freeBuffers + 2, 100 * directBuffer: directBuffers} {
+		b := &scant{room: room}
+		w := &directWriter{kernel: &flaky{rnd: rand.New(rand.NewPCG(2, 2)), lazy: true}}
+		w.Use(b)
+		name := filepath.Join(t.TempDir(), "f")
+		if err := w.Create(name); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.End(make([]byte, 20*directBuffer)); err != nil {
+			t.Fatal(err)
+		}
+		if w.used != used {
+			t.Errorf("with room for %d bytes %d buffers were used, want %d", room, w.used, used)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if b.room != room {
+			t.Errorf("%d bytes of %d are there at the end", b.room, room)
+		}
+		if info, err := os.Stat(name); err != nil || info.Size() != 20*directBuffer {
+			t.Errorf("the file: %v, %v", info, err)
 		}
 	}
 }
