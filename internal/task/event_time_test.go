@@ -7,6 +7,7 @@ import (
 
 	"github.com/flott-dev/flott/internal/frame"
 	"github.com/flott-dev/flott/internal/operator"
+	"github.com/flott-dev/flott/internal/operator/valve"
 	"github.com/flott-dev/flott/internal/plan"
 	"github.com/flott-dev/flott/process"
 )
@@ -72,6 +73,29 @@ func TestOthersSeeWhatHoldsEventTimeBack(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+// Of channels that have resumed behind, and no others, the most advanced holds the watermark: it is the first to release it.
+func TestMostAdvancedOfThoseBehindHoldsEventTimeBack(t *testing.T) {
+	for _, c := range []struct{ first, second, want int }{{3, 7, 1}, {7, 3, 0}} {
+		v := valve.New(3)
+		e := newEventTime(3)
+		step := func(channel int, m frame.Mark) {
+			v.Step(channel, m)
+			e.note(v, channel)
+		}
+		for channel, at := range []int{c.first, c.second, 10} {
+			step(channel, watermark(int64(at)))
+		}
+		for channel := range 3 {
+			step(channel, mark(frame.Idle)) // 10 comes out
+		}
+		step(0, mark(frame.Active))
+		step(1, mark(frame.Active))
+		if got := e.Held(); got != c.want || e.Watermark() != 10 {
+			t.Errorf("behind at %d and %d: held at %d by channel %d, want %d", c.first, c.second, e.Watermark(), got, c.want)
+		}
 	}
 }
 
