@@ -39,6 +39,7 @@ type options struct {
 	min     float64
 	timeout time.Duration
 	memory  int
+	skip    string
 	log     string
 	again   string
 }
@@ -53,6 +54,7 @@ func main() {
 	flag.Float64Var(&o.min, "min", 0, "fail below this `percentage` of flips that turn a test red")
 	flag.DurationVar(&o.timeout, "timeout", 2*time.Minute, "for the tests of one package, or longer if they take long as they are; a flip that makes them hang counts as noticed")
 	flag.IntVar(&o.memory, "memory", 4096, "address space of one test program in MiB; a flip that exceeds it counts as noticed")
+	flag.StringVar(&o.skip, "skip", "", "tests that are not run, as a `pattern` of go test -skip: slow ones, for a first look at a package")
 	flag.StringVar(&o.log, "log", "", "append what is printed to this `file`")
 	flag.StringVar(&o.again, "again", "", "flip what survived according to this log `file`, and nothing else")
 	o.dir = "."

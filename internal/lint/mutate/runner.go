@@ -183,6 +183,9 @@ func (r *runner) test(overlay string, timeout time.Duration, args ...string) (wh
 	if overlay != "" {
 		line = append(line, "-overlay", overlay)
 	}
+	if r.opts.skip != "" {
+		line = append(line, "-skip", r.opts.skip)
+	}
 	cmd := exec.CommandContext(r.ctx, filepath.Join(r.tmp, "limit"), append(line, args...)...)
 	cmd.Dir = r.root
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it ends its tests
