@@ -38,7 +38,7 @@ type keeping struct {
 	name     string
 	backends []statebackend.Backend // those of the stretches between restarts, in turn
 	// How windows are kept: the general way, with all state in the backend; in memory whatever the backend; else as the backend
-	// has it. Backends that follow each other must have them alike.
+	// has it, so that windows move from slices and sessions into tables and back.
 	general, inMemory bool
 }
 
@@ -49,6 +49,7 @@ func keepings() []keeping {
 		{name: "pebble", backends: []statebackend.Backend{disk}},
 		{name: "pebble, windows in memory", backends: []statebackend.Backend{disk}, inMemory: true},
 		{name: "heap and pebble in turn, windows in memory", backends: []statebackend.Backend{memory, disk}, inMemory: true},
+		{name: "heap and pebble in turn", backends: []statebackend.Backend{memory, disk}},
 		{name: "pebble and heap in turn, windows in the backend", backends: []statebackend.Backend{disk, memory}, general: true},
 	}
 }
@@ -67,8 +68,12 @@ func (w way) String() string {
 	return fmt.Sprintf("%s, parallelism %v, %s, %s", keepings()[w.backend].name, parallelisms()[w.parallelism], snapshots()[w.snapshot], settings()[w.settings])
 }
 
-// ways are all combinations, or, with pairwise, so many of them that each pair of values comes together.
-func ways(pairwise bool) []way {
+// soakShare is how many ways each unit of FLOTT_SOAK beyond the first adds: at 50, which make soak has, all are taken.
+const soakShare = 14
+
+// ways are so many combinations that each pair of values comes together, and soakShare others, drawn by the seed, for each
+// unit of soak beyond the first, as far as there are any.
+func ways(soak int, seed uint64) []way {
 	sizes := []int{len(keepings()), len(parallelisms()), len(snapshots()), len(settings())}
 	var all [][]int
 	for i := range sizes[0] * sizes[1] * sizes[2] * sizes[3] {
@@ -80,11 +85,14 @@ func ways(pairwise bool) []way {
 			all = append(all, v)
 		}
 	}
-	if pairwise {
-		all = cover(all)
-	}
+	chosen := cover(all)
+	rest := slices.DeleteFunc(all, func(v []int) bool {
+		return slices.ContainsFunc(chosen, func(c []int) bool { return slices.Equal(c, v) })
+	})
+	rand.New(rand.NewPCG(seed, 6)).Shuffle(len(rest), func(i, j int) { rest[i], rest[j] = rest[j], rest[i] })
+	chosen = append(chosen, rest[:min(len(rest), soakShare*(soak-1))]...)
 	var out []way
-	for _, v := range all {
+	for _, v := range chosen {
 		out = append(out, way{v[0], v[1], v[2], v[3]})
 	}
 	return out
@@ -326,25 +334,19 @@ func (r *run) leave(job *stream.Job, fail chan struct{}, s *flotttest.Script[Eve
 		before := job.Checkpoints().Counts.Restored
 		close(fail)
 		s.Resume(pause)
-		for job.Checkpoints().Counts.Restored == before && job.Status() != "FINISHED" {
+		for job.Checkpoints().Counts.Restored == before && !over(job.Status()) {
 			time.Sleep(time.Millisecond)
 		}
-		fallthrough
-	default:
-		for { // the job may be restarting
-			if _, err = job.TriggerCheckpoint(r.Context(), false); err == nil || job.Status() != "RESTARTING" {
-				break
-			}
+		if _, err := lastCheckpoint(r.Context(), job); err != nil {
+			r.Log("the job went on to its end, which takes no checkpoint that is asked for: ", err)
 		}
+	default:
+		_, err = job.TriggerCheckpoint(r.Context(), false)
 	}
 	if err != nil {
-		if snapshots()[r.way.snapshot] != "failure" {
-			r.Fatal(err)
-		}
-		r.Log("the job went on to its end, which takes no checkpoint that is asked for: ", err)
-	} else {
-		job.Cancel()
+		r.Fatal(err)
 	}
+	job.Cancel()
 	if _, err := job.Wait(); err == nil {
 		return finished
 	}
@@ -353,6 +355,29 @@ func (r *run) leave(job *stream.Job, fail chan struct{}, s *flotttest.Script[Eve
 	}
 	return from
 }
+
+// checkpointed is what lastCheckpoint needs of a job.
+type checkpointed interface {
+	TriggerCheckpoint(ctx context.Context, full bool) (int64, error)
+	Status() string
+}
+
+// lastCheckpoint takes a checkpoint of a job that may be restarting, or at its end. A refused one says nothing about the job:
+// that may be running again when it is looked at. So it is asked for until there is one or the job is over.
+func lastCheckpoint(ctx context.Context, job checkpointed) (id int64, err error) {
+	for {
+		if id, err = job.TriggerCheckpoint(ctx, false); err == nil {
+			return id, nil
+		}
+		if over(job.Status()) || ctx.Err() != nil {
+			return 0, err
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// over says whether a job in a state stays in it.
+func over(state string) bool { return state == "FINISHED" || state == "FAILED" || state == "CANCELED" }
 
 // retained is the checkpoint that a job has left.
 func (r *run) retained(id string) string {
@@ -370,22 +395,16 @@ func (r *run) retained(id string) string {
 
 // Whatever keeps the state of a job, and however it comes back, its results are those of the job that nobody disturbs.
 func TestStateComesBackInEveryWay(t *testing.T) {
-	soak := os.Getenv("FLOTT_SOAK") != "" && os.Getenv("FLOTT_SOAK") != "1"
-	seed := uint64(1)
-	if text := os.Getenv("FLOTT_SEED"); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
+	soak, seed := int(setting(t, "FLOTT_SOAK")), setting(t, "FLOTT_SEED")
 	want := map[bool][]string{}
 	for _, ordered := range []bool{false, true} {
 		if want[ordered] = play(t, way{}, seed, ordered); len(want[ordered]) < 500 {
 			t.Fatalf("%d results only: %q", len(want[ordered]), want[ordered])
 		}
 	}
-	for _, w := range ways(!soak) {
+	for _, w := range ways(soak, seed) {
 		t.Run(w.String(), func(t *testing.T) {
+			t.Parallel() // jobs wait for the disk most of the time
 			got, want := play(t, w, seed, w.loose()), want[w.loose()]
 			if w.loose() {
 				got, want = withoutTimers(got), withoutTimers(want)
@@ -395,6 +414,75 @@ func TestStateComesBackInEveryWay(t *testing.T) {
 			}
 		})
 	}
+}
+
+// setting is a number of the environment; without it 1.
+func setting(t *testing.T, name string) uint64 {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return 1
+	}
+	n, err := strconv.ParseUint(text, 10, 31)
+	if err != nil || n == 0 {
+		t.Fatalf("%s is %q, which is no positive number", name, text)
+	}
+	return n
+}
+
+// TestSoakTakesEveryWay checks which ways are tried: each pair of values at first, all of them in a night, none twice.
+func TestSoakTakesEveryWay(t *testing.T) {
+	all := 0
+	for range keepings() {
+		for range parallelisms() {
+			all += len(snapshots()) * len(settings())
+		}
+	}
+	for b := range keepings() {
+		for s := range snapshots() {
+			if !(way{backend: b, snapshot: s}).possible() {
+				all -= len(parallelisms()) * len(settings())
+			}
+		}
+	}
+	first := len(ways(1, 1))
+	for soak, want := range map[int]int{1: first, 2: first + soakShare, 50: all} {
+		seen := map[way]bool{}
+		for _, w := range ways(soak, 7) {
+			seen[w] = true
+		}
+		if n := len(ways(soak, 7)); n != want || len(seen) != n {
+			t.Errorf("FLOTT_SOAK=%d: %d ways, %d different ones, want %d", soak, n, len(seen), want)
+		}
+	}
+}
+
+// TestRefusedCheckpointsAreAskedForAgain is of a job that runs again by the time that its state is looked at.
+func TestRefusedCheckpointsAreAskedForAgain(t *testing.T) {
+	if id, err := lastCheckpoint(t.Context(), &refusing{refusals: 2, states: []string{"RUNNING", "RESTARTING"}}); id != 9 || err != nil {
+		t.Errorf("checkpoint %d, %v", id, err)
+	}
+	if _, err := lastCheckpoint(t.Context(), &refusing{refusals: 5, states: []string{"RUNNING", "FINISHED"}}); err == nil {
+		t.Error("no error although the job has finished")
+	}
+}
+
+// refusing is a job that refuses checkpoints at first.
+type refusing struct {
+	refusals int
+	states   []string // after each refusal
+}
+
+func (r *refusing) TriggerCheckpoint(context.Context, bool) (int64, error) {
+	if r.refusals--; r.refusals < 0 {
+		return 9, nil
+	}
+	return 0, fmt.Errorf("refused, %d more", r.refusals)
+}
+
+func (r *refusing) Status() (state string) {
+	state, r.states = r.states[0], r.states[1:]
+	return state
 }
 
 func withoutTimers(lines []string) []string {
