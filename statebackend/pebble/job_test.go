@@ -14,16 +14,17 @@ import (
 
 	"github.com/flott-dev/flott/connector/file"
 	"github.com/flott-dev/flott/connector/filesink"
+	"github.com/flott-dev/flott/flotttest"
 	"github.com/flott-dev/flott/statebackend/pebble"
 	"github.com/flott-dev/flott/stream"
 )
 
 const distinct = 700 // keys
 
-// count builds a program that numbers how often each of the keys came and writes that exactly once into files below dir.
-func count(env *stream.Env, dir string, n int64, look func(int64) error) {
-	env.FromGenerator(n, func(i int64) int64 { return i }, 20_000).UID("numbers").
-		TryMap(func(_ context.Context, x int64) (int64, error) { return x, look(x) }).
+// count makes a program of a source: it numbers how often each of the keys came and writes that exactly once into files below
+// dir.
+func count(in *stream.Stream[int64], dir string) {
+	in.UID("numbers").
 		KeyBy(func(x int64) string { return fmt.Sprint("key ", x%distinct) }).
 		Sum(func(int64) int64 { return 1 }).UID("counts").
 		Map(func(kv stream.KeyValue[string, int64]) string { return fmt.Sprint(kv.Key, ": ", kv.Value) }).
@@ -67,12 +68,12 @@ func testRestarts(t *testing.T, incremental bool) {
 	env := stream.NewEnv(stream.WithBackends(pebble.Backend{Folder: folder, CacheBytes: 1})).SetParallelism(2).
 		EnableCheckpointing(20*time.Millisecond, stream.IncrementalCheckpoints(incremental)).
 		SetRestartStrategy(stream.FixedDelayRestart(5, time.Millisecond))
-	count(env, dir, n, func(x int64) error {
+	count(env.FromGenerator(n, func(i int64) int64 { return i }, 20_000).TryMap(func(_ context.Context, x int64) (int64, error) {
 		if x%1000 == 999 && failed.Add(1) <= 3 {
-			return fmt.Errorf("%d is a bad number", x)
+			return 0, fmt.Errorf("%d is a bad number", x)
 		}
-		return nil
-	})
+		return x, nil
+	}), dir)
 	job, err := env.ExecuteAsync(t.Context(), "ledger")
 	if err != nil {
 		t.Fatal(err)
@@ -96,15 +97,18 @@ func TestSavepointsMoveBetweenBackends(t *testing.T) {
 	var from []stream.Option
 	const n = 9000
 	for i, backend := range [][]stream.Option{nil, {disk}, nil} {
-		env := stream.NewEnv(append(from, backend...)...).SetParallelism(i + 1).EnableCheckpointing(20 * time.Millisecond)
-		var read atomic.Int64
-		enough := make(chan struct{})
-		count(env, dir, n, func(int64) error {
-			if read.Add(1) == 2000 {
-				close(enough)
+		script := flotttest.NewScript[int64]()
+		for x := range int64(n) {
+			if x%(n/3) == 0 {
+				script.Pause(fmt.Sprint(x))
 			}
-			return nil
-		})
+			script.Emit(x)
+		}
+		for before := range i + 1 {
+			script.Resume(fmt.Sprint(before * n / 3))
+		}
+		env := stream.NewEnv(append(from, backend...)...).SetParallelism(i + 1).EnableCheckpointing(20 * time.Millisecond)
+		count(flotttest.FromScripts(env, script), dir)
 		job, err := env.ExecuteAsync(t.Context(), "ledger")
 		if err != nil {
 			t.Fatal(err)
@@ -115,10 +119,7 @@ func TestSavepointsMoveBetweenBackends(t *testing.T) {
 			}
 			break
 		}
-		select {
-		case <-enough:
-		case <-job.Done():
-		}
+		script.Await(t, fmt.Sprint((i+1)*n/3))
 		at, err := job.StopWithSavepoint(t.Context(), savepoints, false)
 		if err != nil {
 			t.Fatal(err)
