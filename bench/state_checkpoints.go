@@ -144,7 +144,8 @@ func ratio[N time.Duration | float64](a, b N) float64 {
 	return float64(a) / float64(b)
 }
 
-// hotKeys compares a job that takes checkpoints every second with one that takes none, where few keys get most updates.
+// hotKeys compares a job that takes checkpoints every second with one that takes none, before and after it, where few keys get most
+// updates. It looks at one chain of checkpoints: those of changes, and the one of all the state that ends it.
 func hotKeys(ctx context.Context, o stateOptions) (l stateLine, err error) {
 	l.StateBytes = o.keys * accountBytes
 	observe := func(interval time.Duration, checkpoints int) (seen observed, err error) {
@@ -153,13 +154,15 @@ func hotKeys(ctx context.Context, o stateOptions) (l stateLine, err error) {
 		j.how = []stream.CheckpointOption{stream.IncrementalCheckpoints(true)}
 		err = l.add(j.run(ctx, func(ctx context.Context) (err error) {
 			settle()
-			if interval > 0 {
-				j.whole = int64(l.StateBytes) / 4
-				if err = j.settleLayers(ctx, o.span(patience)); err != nil {
-					return err
-				}
+			if interval == 0 {
+				seen, err = j.atPace(ctx, o, 0, 2*watched, checkpoints)
+				return err
 			}
-			seen, err = j.atPace(ctx, o, 0, 2*watched, checkpoints)
+			j.layered, j.flows = true, true
+			if err = j.endChain(ctx); err != nil {
+				return err
+			}
+			seen, err = j.observe(ctx, o.span(2*watched), checkpoints)
 			return err
 		}))
 		return seen, err
@@ -172,12 +175,18 @@ func hotKeys(ctx context.Context, o stateOptions) (l stateLine, err error) {
 	if err != nil {
 		return l, err
 	}
+	again, err := observe(0, 0)
+	if err != nil {
+		return l, err
+	}
+	bare.rate, bare.cpu = (bare.rate+again.rate)/2, (bare.cpu+again.cpu)/2
 	raw, err := l.floors(o, saved.bytes)
 	work := time.Duration((saved.cpu - bare.cpu) * saved.n / float64(max(1, len(saved.checkpoint))) * 1e9)
 	l.Figures = append([]figure{
 		perSecond("elements without checkpoints", bare.rate),
 		perSecond("elements with them", saved.rate),
 		percent("loss", 1-ratio(saved.rate, bare.rate), 8),
+		percent("loss while checkpoints are of changes", 1-ratio(saved.changes, bare.rate), 0),
 		percent("more CPU per element", ratio(saved.cpu, bare.cpu)-1, 0),
 		inMillis("checkpoint", saved.checkpoint.median(), 150),
 		{Name: "checkpoints", Value: float64(len(saved.checkpoint))},
@@ -189,30 +198,14 @@ func hotKeys(ctx context.Context, o stateOptions) (l stateLine, err error) {
 	return l, err
 }
 
-// settleLayers lets a job with incremental checkpoints run until one holds few changes: the first ones after the state was
-// filled hold most of it, and soon one holds all of it. It waits no longer than the given time.
-func (j *stateJob) settleLayers(ctx context.Context, most time.Duration) error {
+// endChain lets a job with incremental checkpoints run at full speed until each subtask has written all of its state, which has
+// been filled before: its first layers of changes hold much of it.
+func (j *stateJob) endChain(ctx context.Context) error {
 	j.feed.at(0)
-	start := time.Now()
-	var looked time.Time
-	var whole int64 // the last checkpoint that held much
+	start, book := time.Now(), newCheckpointBook(true)
 	return j.until(ctx, func() bool {
-		few := false
-		if time.Since(looked) < 50*time.Millisecond {
-			return false
-		}
-		looked = time.Now()
-		for _, c := range j.job.Checkpoints().History {
-			if c.Status != stream.CheckpointCompleted {
-				continue
-			}
-			if c.CheckpointedSize > j.whole {
-				whole = max(whole, c.ID)
-			} else {
-				few = few || whole > 0 && c.ID > whole
-			}
-		}
-		return few || time.Since(start) > most
+		book.read(j.job, 0)
+		return book.chained() || time.Since(start) > chainPatience
 	})
 }
 

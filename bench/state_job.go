@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -99,7 +100,7 @@ type stateJob struct {
 	flows    bool                                // elements are due
 	small    bool                                // count in states of one word
 	own      func(*process.Runtime) *plainLedger // keep accounts past the backend; nil: in it
-	whole    int64                               // a larger checkpoint is of all the state, not of changes; 0: all are
+	layered  bool                                // checkpoints of changes lie on those of all the state
 	before   uint64
 	options  []stream.Option
 	how      []stream.CheckpointOption
@@ -225,39 +226,49 @@ type observed struct {
 	rate       float64 // of them per second
 	cpu        float64 // seconds of all processors per element
 	busy       float64 // processors, on average
+	changes    float64 // elements per second before the first checkpoint of all the state, where others are of changes; 0: not known
 	checkpoint times   // durations of those that began and ended meanwhile
-	whole      times   // of those among them that are of all the state (stateJob.whole)
+	whole      times   // of those among them that hold all the state of some subtask, where others are of changes
 	still      times   // how long the subtask that stood still longest did, in each
 	cycle      times   // from the trigger of one to that of the next
 	bytes      int64   // of the largest one
 	peak       float64 // of memory held from the system
 }
 
-// patience is how long one waits for more than one checkpoint, or for a chain to end.
-const patience = 40 * time.Second
+const (
+	// patience is how long one waits for more than one checkpoint.
+	patience = 40 * time.Second
+	// chainPatience is how long one waits for the end of a chain of checkpoints, at full size.
+	chainPatience = 3 * time.Minute
+)
 
 // observe looks at the job for a time, and for as long as it takes to see an element, if any are due, and so many checkpoints
-// from trigger to end, or at least one when patience is at its end. Where there are checkpoints of changes it looks until one of
-// all the state has ended a chain of them and another chain has begun, so that each is seen with what it costs.
+// from trigger to end, or at least one when patience is at its end. Where there are checkpoints of changes it looks until each
+// subtask has ended a chain of them by one of all the state: who begins when the last chains have just ended sees exactly one.
 func (j *stateJob) observe(ctx context.Context, d time.Duration, checkpoints int) (o observed, err error) {
-	book := &checkpointBook{from: time.Now().UnixMilli(), seen: map[int64]seenCheckpoint{}}
+	book := newCheckpointBook(j.layered)
+	book.running = j.layered
+	most := patience
+	if j.layered {
+		most = chainPatience
+	}
 	stop := watchMemory(&o.peak)
 	from := j.brought()
 	start, cpu := time.Now(), cpuSeconds()
 	j.out.begin(checkpoints > 0)
 	err = j.until(ctx, func() bool {
 		if checkpoints > 0 {
-			book.read(j.job)
+			book.read(j.job, j.brought())
 		}
 		over, seen := time.Since(start), len(book.seen)
-		return over >= d && (seen >= checkpoints && book.chained(j.whole) || seen > 0 && over >= patience) && (!j.flows || j.brought() > from)
+		return over >= d && (seen >= checkpoints && book.chained() || seen > 0 && over >= most) && (!j.flows || j.brought() > from)
 	})
 	o.outputs = j.out.end()
 	o.n = float64(j.brought() - from)
 	took, used := time.Since(start).Seconds(), cpuSeconds()-cpu
 	o.rate, o.cpu, o.busy = o.n/took, ratio(used, o.n), used/took
 	stop()
-	book.tell(&o, j.whole)
+	book.tell(&o)
 	return o, err
 }
 
@@ -290,53 +301,104 @@ func settle() float64 {
 	return mapped()
 }
 
-// checkpointBook keeps the checkpoints that began after a time and are complete.
+// checkpointBook keeps the checkpoints that began after a time and are complete, and how far the job had come at times.
 type checkpointBook struct {
-	from int64 // ms since 1970
-	last time.Time
-	seen map[int64]seenCheckpoint
+	from    int64 // ms since 1970
+	layered bool  // most are of changes
+	running bool  // those that were under way at the time count, too
+	last    time.Time
+	seen    map[int64]seenCheckpoint
+	course  []progress
+}
+
+// progress is how far a job had come at a time.
+type progress struct {
+	at int64 // ms since 1970
+	n  uint64
 }
 
 type seenCheckpoint struct {
 	took, still    time.Duration
 	trigger, bytes int64 // ms since 1970
+	whole          []int // subtasks with all of their state in it, and not only changes
 }
 
-// read looks into the job's history, which does not reach far back, not too often.
-func (b *checkpointBook) read(j *stream.Job) {
+func newCheckpointBook(layered bool) *checkpointBook {
+	return &checkpointBook{from: time.Now().UnixMilli(), layered: layered, seen: map[int64]seenCheckpoint{}}
+}
+
+// read looks into the history of a job that has brought n elements, not too often. It does not reach far back.
+func (b *checkpointBook) read(j *stream.Job, n uint64) {
 	if time.Since(b.last) < 50*time.Millisecond {
 		return
 	}
 	b.last = time.Now()
+	b.course = append(b.course, progress{b.last.UnixMilli(), n})
 	for _, c := range j.Checkpoints().History {
-		if c.Status == stream.CheckpointCompleted && c.Trigger >= b.from {
-			seen := seenCheckpoint{took: c.Duration, trigger: c.Trigger, bytes: c.CheckpointedSize}
-			for _, v := range c.Vertices {
-				for _, s := range v.Subtasks {
-					seen.still = max(seen.still, s.Sync)
-				}
-			}
-			b.seen[c.ID] = seen
+		if c.Status != stream.CheckpointCompleted {
+			continue
+		}
+		if c.Trigger >= b.from || b.running && c.Trigger+c.Duration.Milliseconds() > b.from {
+			b.seen[c.ID] = seeCheckpoint(&c)
 		}
 	}
 }
 
-// chained says whether a checkpoint of all the state was seen, and one of changes after it; true if none is of changes.
-func (b *checkpointBook) chained(whole int64) bool {
-	if whole == 0 {
+// seeCheckpoint notes a checkpoint. The vertex with the most state is the one whose subtasks are looked at.
+func seeCheckpoint(c *stream.CheckpointStatistics) seenCheckpoint {
+	seen := seenCheckpoint{took: c.Duration, trigger: c.Trigger, bytes: c.CheckpointedSize}
+	var most int64
+	for _, v := range c.Vertices {
+		var size int64
+		var whole []int
+		for i, s := range v.Subtasks {
+			seen.still = max(seen.still, s.Sync)
+			if size += s.StateSize; s.CheckpointedSize == s.StateSize {
+				whole = append(whole, i)
+			}
+		}
+		if size > most {
+			most, seen.whole = size, whole
+		}
+	}
+	return seen
+}
+
+// chained says whether each subtask has had a checkpoint of all its state; true if none is of changes.
+func (b *checkpointBook) chained() bool {
+	if !b.layered {
 		return true
 	}
-	for id, c := range b.seen {
-		if next, ok := b.seen[id+1]; ok && c.bytes > whole && next.bytes <= whole {
-			return true
+	subtasks := map[int]bool{}
+	for _, c := range b.seen {
+		for _, s := range c.whole {
+			subtasks[s] = true
 		}
 	}
-	return false
+	return len(subtasks) == stateWorkers
 }
 
-func (b *checkpointBook) tell(o *observed, whole int64) {
+// calm is how many elements came per second before the first checkpoint of all the state of some subtask; 0: there is none.
+func (b *checkpointBook) calm() float64 {
+	first := int64(math.MaxInt64)
+	for _, c := range b.seen {
+		if len(c.whole) > 0 {
+			first = min(first, c.trigger)
+		}
+	}
+	end := slices.IndexFunc(b.course, func(p progress) bool { return p.at > first }) - 1
+	if end < 1 {
+		return 0
+	}
+	return float64(b.course[end].n-b.course[0].n) / float64(b.course[end].at-b.course[0].at) * 1000
+}
+
+func (b *checkpointBook) tell(o *observed) {
+	if b.layered {
+		o.changes = b.calm()
+	}
 	for id, c := range b.seen {
-		if whole > 0 && c.bytes > whole {
+		if b.layered && len(c.whole) > 0 {
 			o.whole = append(o.whole, c.took)
 		}
 		o.checkpoint, o.still = append(o.checkpoint, c.took), append(o.still, c.still)
