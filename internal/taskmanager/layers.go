@@ -11,12 +11,9 @@ import (
 	"github.com/flott-dev/flott/statebackend"
 )
 
-// A chain of checkpoints of one task ends, and the next one is whole, with this many layers of changes, or when they hold
-// this part of the whole: what a restore reads stays within half as much again.
-const (
-	maxLayers    = 64
-	changesShare = 2
-)
+// maxLayers ends a chain of checkpoints of one task, so that the next one is whole. It ends as well when the changes hold more than
+// the whole does: docs/decisions/0018-chains-end-when-changes-outweigh-the-whole.md.
+const maxLayers = 64
 
 // layers decides which snapshots of one task hold all of its state and which the changes since the one before. The task's
 // goroutine asks it, its writers and the job manager tell it what became of the snapshots.
@@ -67,7 +64,8 @@ func (l *layer) full() bool {
 	return false
 }
 
-// heavy reports whether a restore would read too much. Files of backends are shared, and pile up nothing.
+// heavy reports whether a restore would read more than twice the whole, or too many layers. Files of backends are shared, and pile
+// up nothing.
 func (l *layer) heavy() bool {
 	var whole, changes int64
 	for _, p := range l.parts {
@@ -77,7 +75,7 @@ func (l *layer) heavy() bool {
 		}
 		whole, changes = whole+w, changes+c
 	}
-	return changes*changesShare > whole
+	return changes > whole
 }
 
 // take gives the layer of a snapshot that is about to be written; nil: nothing will build upon it.

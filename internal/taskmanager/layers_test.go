@@ -64,27 +64,27 @@ func (c *chain) write(id int64, size int) {
 	c.layers.wrote(n, "/folder", []*checkpoint.Part{part(c.T, size, on)})
 }
 
-func TestCheckpointsHoldChangesUntilTheseAreHalfOfTheWhole(t *testing.T) {
+func TestCheckpointsHoldChangesUntilTheseOutweighTheWhole(t *testing.T) {
 	c := &chain{T: t}
 	if c.freeze(1, false) {
 		t.Error("the first snapshot of a task has nothing to build upon")
 	}
 	c.write(1, 1000)
-	for id := int64(2); id <= 6; id++ {
+	for id := int64(2); id <= 7; id++ { // changes hold 17 bytes a row, the whole 16
 		if !c.freeze(id, false) {
 			t.Fatalf("snapshot %d was whole", id)
 		}
-		size := 50
-		if id == 6 {
-			size = 400
+		size := 180
+		if id == 7 {
+			size = 50
 		}
 		c.write(id, size)
 	}
-	if c.freeze(7, false) {
-		t.Error("with changes of half the whole, the next one is whole")
+	if c.freeze(8, false) {
+		t.Error("with changes of more than the whole, the next one is whole")
 	}
-	c.write(7, 1000)
-	if c.freeze(8, true) {
+	c.write(8, 1000)
+	if c.freeze(9, true) {
 		t.Error("a full checkpoint was asked for")
 	}
 }
