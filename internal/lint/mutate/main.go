@@ -112,6 +112,9 @@ func run(ctx context.Context, out io.Writer, o options) error {
 		return err
 	}
 	count.print(out)
+	if ctx.Err() != nil {
+		return fmt.Errorf("interrupted after %d flips", count.total())
+	}
 	return count.verdict(o.min)
 }
 

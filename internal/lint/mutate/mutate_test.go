@@ -199,8 +199,8 @@ func TestRunThatIsCutOffKeepsWhatItFound(t *testing.T) {
 	root := write(t, map[string]string{"serde/serde.go": code, "serde/serde_test.go": absTest})
 	ctx, cancel := context.WithCancel(t.Context())
 	out := &cutting{cut: cancel}
-	if err := run(ctx, out, small(root)); err != nil {
-		t.Fatal(err)
+	if err := run(ctx, out, small(root)); err == nil || err.Error() != "interrupted after 1 flips" {
+		t.Fatalf("a run that was cut off ends with %v", err)
 	}
 	mustHold(t, out.String(), "interrupted at serde/serde.go", " of 1 flips were noticed")
 
