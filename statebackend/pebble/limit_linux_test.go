@@ -49,7 +49,7 @@ func TestStateIsLargerThanMemory(t *testing.T) {
 		limitsOf(n).run(t)
 		return
 	}
-	if raced {
+	if pebble.Raced {
 		t.Skip("the race detector takes memory of its own")
 	}
 	l := limitsOf(300_000)

@@ -1,6 +1,6 @@
 //go:build !race
 
-package pebble_test
+package pebble
 
-// raced says whether the race detector is at work.
-const raced = false
+// Raced says whether the race detector is at work.
+const Raced = false
