@@ -15,6 +15,7 @@ type guard struct {
 	spareKept  []unsafe.Pointer // kept tables, of the same
 	tables     unsafe.Pointer   // memory for kept tables of few entries, of an earlier snapshot; nil: none
 	tableBytes uintptr          // of it
+	stretch    []uint64         // memory for the stretches of a leaf, of an earlier snapshot
 }
 
 // guarded says whether touching may have something to do.
@@ -144,7 +145,17 @@ func (g *guard) recycle(sh *shadow) {
 	case sh.tables != nil && sh.tablesBytes() > g.tableBytes:
 		g.tables, g.tableBytes = sh.tables, sh.tablesBytes()
 	}
-	sh.copies, sh.kept, sh.tables = nil, nil, nil
+	if len(sh.stretch) > len(g.stretch) {
+		g.stretch = sh.stretch
+	}
+	sh.copies, sh.kept, sh.tables, sh.stretch = nil, nil, nil, nil
+}
+
+// takeStretch gives memory for the stretches of a leaf, which is not zero and not reserved; nil if there is none.
+func (g *guard) takeStretch() []uint64 {
+	s := g.stretch
+	g.stretch = nil
+	return s
 }
 
 // keptTables gives reserved memory for kept tables of few entries, which is not zero. A snapshot of changes is one of many as a
@@ -174,7 +185,9 @@ func (g *guard) keptTable(bytes uintptr) unsafe.Pointer {
 }
 
 // forgetSpare drops what was kept of snapshots for the next one.
-func (g *guard) forgetSpare() { g.spare, g.spareKept, g.tables, g.tableBytes = nil, nil, nil, 0 }
+func (g *guard) forgetSpare() {
+	g.spare, g.spareKept, g.tables, g.tableBytes, g.stretch = nil, nil, nil, 0, nil
+}
 
 // copyChunk gives reserved memory for copies, which is not zero.
 func (g *guard) copyChunk(bytes uintptr) unsafe.Pointer {

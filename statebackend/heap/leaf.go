@@ -24,6 +24,7 @@ type leaf struct {
 	first, last, max int   // key groups
 	held             int64 // bytes reserved for what follows
 
+	spare   []uint64      // memory for copies, of an earlier leaf
 	copies  []uint64      // of the entries of a stretch, in segments of entries of one group
 	per     uint32        // entries in a segment
 	next    []uint32      // by segment: the next one of the group, plus one
@@ -68,6 +69,7 @@ func newLeaf(f *frozen, sh *shadow, keys keyLayout, key *serde.Key) *leaf {
 	s := f.store
 	return &leaf{
 		keyLayout: keys, sh: sh, hasher: key.Hasher(s.Seed), first: s.FirstGroup, last: s.LastGroup, max: s.MaxParallelism,
+		spare: sh.guard.takeStretch(),
 	}
 }
 
@@ -170,7 +172,11 @@ func (l *leaf) open() error {
 		l.wanted = make([]uint64, wanted)
 	}
 	l.per, l.next, l.groups = uint32(per), make([]uint32, segments), make([]groupCopies, groups)
-	l.copies, l.hashes, l.places = make([]uint64, n*size/8), make([]uint64, hashes), make([]entryPlace, places)
+	if l.copies = l.spare; len(l.copies) < n*size/8 {
+		l.copies = make([]uint64, n*size/8)
+	}
+	l.spare = nil
+	l.hashes, l.places = make([]uint64, hashes), make([]entryPlace, places)
 	return nil
 }
 
@@ -366,6 +372,7 @@ func (l *leaf) reserve(n int) error {
 // close gives everything back.
 func (l *leaf) close() {
 	l.sh.frozen.release(l.held)
+	l.sh.stretch = l.copies
 	l.copies, l.next, l.groups, l.hashes, l.places, l.wanted, l.held = nil, nil, nil, nil, nil, nil, 0
 	l.sh.finish()
 	if l.also != nil {

@@ -32,6 +32,7 @@ type shadow struct {
 	unitWords int
 	tables    unsafe.Pointer // memory for the kept tables of few entries; nil: none is made yet
 	tabled    uintptr        // bytes of it in use
+	stretch   []uint64       // what the leaf had, for the next one; the writer's until finish
 
 	mu    sync.Mutex
 	drawn int64 // bytes that are reserved for copies
