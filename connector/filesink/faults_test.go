@@ -2,6 +2,7 @@ package filesink_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"io"
 	"io/fs"
@@ -111,5 +112,25 @@ func TestSinkThatIsNotThereCannotBeWritten(t *testing.T) {
 	disk.FailFrom(vfs.OpSyncDir, 1, syscall.EIO)
 	if _, err := lines().On(disk, ids()).Writer(&filetest.WriterContext{}); !errors.Is(err, syscall.EIO) {
 		t.Errorf("the folder's name can't be made to survive: %v", err)
+	}
+}
+
+// Sizes that no file has are no sizes, and a version to come is not guessed at.
+func TestCommittablesOfNoFileAreRefused(t *testing.T) {
+	of := func(version byte, size uint64) []byte { return binary.AppendUvarint([]byte{version, 0, 0, 0}, size) }
+	var c filesink.Committable
+	if err := c.UnmarshalBinary(of(1, 1<<63-1)); err != nil || c.Size != 1<<63-1 {
+		t.Errorf("the largest size: %d, %v", c.Size, err)
+	}
+	for want, b := range map[string][]byte{
+		"9223372036854775808 is too large": of(1, 1<<63),
+		"version 2 is not known":           of(2, 5),
+		"version 0 is not known":           of(0, 5),
+		"1 bytes are left":                 append(of(1, 5), 0),
+		"end too early":                    of(1, 5)[:4],
+	} {
+		if err := c.UnmarshalBinary(b); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", b, err, want)
+		}
 	}
 }
