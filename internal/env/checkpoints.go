@@ -186,7 +186,7 @@ func (e *Env) keeping(ctx context.Context, jg *plan.JobGraph, id, name string) (
 	k.opt = &jobmanager.CheckpointOptions{Config: cfg, FS: places, SavepointFS: places, Incremental: c.Incremental, InlineBytes: c.inline(), Token: id[:min(12, len(id))]}
 	switch {
 	case c.Recovery != "":
-		err = e.recover(&k, name)
+		err = e.recover(ctx, &k, name)
 	case c.inMemory():
 		e.remembered++
 		k.opt.Dir, err = places.name(ctx, fmt.Sprintf("%s/%d-%s", memoryCheckpoints, e.remembered, id))

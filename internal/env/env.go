@@ -61,6 +61,9 @@ type Settings struct {
 	// Launch takes the plan in place of the embedded managers, and Start returns its error, which must not be nil: a test
 	// kit drives single operators itself.
 	Launch func(*plan.JobGraph) error
+
+	// pause waits between two tries to take a lock; nil: by the machine's clock.
+	pause func(context.Context, time.Duration) error
 }
 
 // ErrCanceled is wrapped by the error of a job that was cancelled.

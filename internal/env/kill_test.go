@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // killedDir tells the test binary that it is the program that is killed, and where its files are.
@@ -181,7 +182,7 @@ func TestProcessThatStandsStillKeepsItsFolder(t *testing.T) {
 				t.Fatal(err)
 			}
 			e := kept(1)
-			e.Settings.Checkpoints.Recovery = filepath.Join(dir, "recovery")
+			e.Settings.Checkpoints.Recovery, e.Settings.pause = filepath.Join(dir, "recovery"), impatient
 			tally(t, e, 1, neverFail)
 			if _, err := e.Start(t.Context(), "killed"); err == nil || !strings.Contains(err.Error(), fmt.Sprint("process ", cmd.Process.Pid)) {
 				t.Errorf("a second process was not refused: %v", err)
@@ -196,5 +197,46 @@ func TestProcessThatStandsStillKeepsItsFolder(t *testing.T) {
 	}
 	if got := committed(t, dir); !slices.Equal(got, totals(killedLimit)) {
 		t.Errorf("%d totals were committed, want %d, or others", len(got), killedLimit)
+	}
+}
+
+// A process that has been killed may keep its lock for a moment. Whoever is started in that moment waits for its end.
+func TestStartWaitsForAKilledProcess(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "ledger"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestProgramThatIsKilled$", "-test.count=1")
+	cmd.Env = append(os.Environ(), killedDir+"="+dir)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for lines.Scan() && !strings.HasPrefix(lines.Text(), "element ") { // until it has the lock
+	}
+	e := kept(1)
+	pauses := 0
+	e.Settings.Checkpoints.Recovery = filepath.Join(dir, "recovery")
+	e.Settings.pause = func(context.Context, time.Duration) error {
+		if pauses++; pauses == 3 {
+			if err := cmd.Process.Kill(); err != nil {
+				return err
+			}
+			_, _ = cmd.Process.Wait()
+		}
+		return nil
+	}
+	tally(t, e, 1, neverFail)
+	x, err := e.Start(t.Context(), "killed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wait(t, x)
+	if pauses != 3 {
+		t.Errorf("%d pauses, want 3", pauses)
 	}
 }

@@ -22,7 +22,7 @@ func lock(name string) (unlock func(), err error) {
 		holder, _ := io.ReadAll(io.LimitReader(f, 64))
 		_ = f.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("lock %s: process %s runs the job already; wait until it has ended, or end it", name, strings.TrimSpace(string(holder)))
+			return nil, &heldError{name: name, holder: strings.TrimSpace(string(holder))}
 		}
 		return nil, fmt.Errorf("lock %s: %w", name, err)
 	}

@@ -1,12 +1,14 @@
 package env
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net/url"
 	"path"
 	"strings"
+	"time"
 
 	"github.com/flott-dev/flott/checkpoint"
 	"github.com/flott-dev/flott/internal/jobmanager"
@@ -16,7 +18,7 @@ import (
 // recover prepares a job that goes on, after its process was killed, from the last checkpoint in its folder. Each job that
 // a program executes has a folder of its own, numbered in their order. A job that has finished or was cancelled has left no
 // checkpoint, so that it begins afresh.
-func (e *Env) recover(k *keeping, name string) error {
+func (e *Env) recover(ctx context.Context, k *keeping, name string) error {
 	dir, err := onDisk(e.Settings.Checkpoints.Recovery)
 	if err != nil {
 		return fmt.Errorf("recover job %q: its lock: %w; checkpoints that are to lie elsewhere need SetCheckpointStorage, and WithSavepoint to go on from them", name, err)
@@ -30,7 +32,7 @@ func (e *Env) recover(k *keeping, name string) error {
 	}
 	if err == nil && e.Settings.Checkpoints.FS == nil { // another file system is this process's own
 		var unlock func()
-		if unlock, err = lock(path.Join(dir, "lock")); err == nil {
+		if unlock, err = e.lock(ctx, path.Join(dir, "lock")); err == nil {
 			k.release, k.opt.Released = unlock, unlock
 		}
 	}
@@ -42,6 +44,50 @@ func (e *Env) recover(k *keeping, name string) error {
 	}
 	sweep()
 	return nil
+}
+
+// A start waits up to lockTries times lockPause for a lock: a process that was killed has it until the system has taken the
+// process down, and a supervisor starts the next one sooner than that.
+const (
+	lockTries = 200
+	lockPause = 10 * time.Millisecond
+)
+
+// heldError says that another process has a lock.
+type heldError struct{ name, holder string }
+
+// Error says who, and what to do.
+func (e *heldError) Error() string {
+	return fmt.Sprintf("lock %s: process %s runs the job already, and has not ended for %v; wait until it has, or end it",
+		e.name, e.holder, lockTries*lockPause)
+}
+
+// lock takes a file's lock, which may take a moment to become free.
+func (e *Env) lock(ctx context.Context, name string) (unlock func(), err error) {
+	pause := e.Settings.pause
+	if pause == nil {
+		pause = waitFor
+	}
+	for try := 0; ; try++ {
+		unlock, err = lock(name)
+		var held *heldError
+		if !errors.As(err, &held) || try == lockTries {
+			return unlock, err
+		}
+		if err := pause(ctx, lockPause); err != nil {
+			return nil, fmt.Errorf("wait for %s: %w", name, err)
+		}
+	}
+}
+
+// waitFor waits for d, or for the end of ctx.
+func waitFor(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // findLast finds what an earlier process has left, and removes its litter.

@@ -1,6 +1,7 @@
 package env
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +15,36 @@ import (
 
 	"github.com/flott-dev/flott/checkpoint"
 )
+
+// impatient takes no time to wait for a lock.
+func impatient(context.Context, time.Duration) error { return nil }
+
+// Who waits for a lock can be called off.
+func TestWaitForALockEndsWithTheContext(t *testing.T) {
+	e, name := kept(1), filepath.Join(t.TempDir(), "lock")
+	unlock, err := e.lock(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := e.lock(ctx, name); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	waited := time.Duration(0)
+	e.Settings.pause = func(_ context.Context, d time.Duration) error {
+		waited += d
+		return nil
+	}
+	if _, err := e.lock(t.Context(), name); err == nil || waited != 2*time.Second || !strings.Contains(err.Error(), "has not ended for 2s") {
+		t.Errorf("after %v: %v", waited, err)
+	}
+	unlock()
+	if unlock, err = e.lock(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	unlock()
+}
 
 // The recovery folder is for one live process; who finished or was cancelled begins afresh, who failed goes on.
 func TestRecoveryBeginsWhereItShould(t *testing.T) {
@@ -31,7 +62,7 @@ func TestRecoveryBeginsWhereItShould(t *testing.T) {
 			})
 			x := start(t, e)
 			second := kept(1)
-			second.Settings.Checkpoints.Recovery = dir
+			second.Settings.Checkpoints.Recovery, second.Settings.pause = dir, impatient
 			tally(t, second, 1, neverFail)
 			if _, err := second.Start(t.Context(), "job"); err == nil || !strings.Contains(err.Error(), fmt.Sprint(os.Getpid())) {
 				t.Errorf("a second process in the folder: %v", err)
