@@ -42,9 +42,22 @@ type Writer[T any] interface {
 
 // RunWriter is implemented by writers that take many elements at once.
 type RunWriter[T any] interface {
-	// WriteRun takes elements with their timestamps (nil: none has one); it keeps neither slice.
+	// WriteRun takes elements with their timestamps (nil: none has one); it keeps neither slice. An *ElementError says which of
+	// them can't be written.
 	WriteRun(xs []T, times []int64) error
 }
+
+// ElementError is an error of one of the elements given to WriteRun: the failure of the task names it.
+type ElementError struct {
+	Index int   // of the element in the run
+	Err   error // what is wrong with it
+}
+
+// Error is the cause's text: who knows the element names it.
+func (e *ElementError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the cause.
+func (e *ElementError) Unwrap() error { return e.Err }
 
 // CommittingSink is a Sink with two-phase commit: what a writer prepared before a checkpoint is committed when the
 // checkpoint is complete, again after a restore (so commits are idempotent). C is the committable; it must be encodable.

@@ -37,14 +37,24 @@ func extractor[T, K any](key func(T) K) func() func(*frame.Run) serde.Column {
 		return func(r *frame.Run) serde.Column {
 			xs := frame.Values[T](r)
 			keys := buf[:len(xs)]
-			i := 0
+			i, at := 0, 0
+			defer r.Failing(&at)
 			for ; i+4 <= len(xs); i += 4 {
 				x, k := xs[i:i+4:i+4], keys[i:i+4:i+4]
-				k[0], k[1], k[2], k[3] = key(x[0]), key(x[1]), key(x[2]), key(x[3])
+				at = i
+				k[0] = key(x[0])
+				at = i + 1
+				k[1] = key(x[1])
+				at = i + 2
+				k[2] = key(x[2])
+				at = i + 3
+				k[3] = key(x[3])
 			}
 			for ; i < len(xs); i++ {
+				at = i
 				keys[i] = key(xs[i])
 			}
+			at = len(xs)
 			return column(buf, len(xs))
 		}
 	}
@@ -57,9 +67,13 @@ func (s *Stream[T]) KeyByPtr[K comparable](key func(*T) K) *KeyedStream[T, K] {
 		return func(r *frame.Run) serde.Column {
 			xs := frame.Values[T](r)
 			keys := buf[:len(xs)]
+			at := 0
+			defer r.Failing(&at)
 			for i := range xs {
+				at = i
 				keys[i] = key(&xs[i])
 			}
+			at = len(xs)
 			return column(buf, len(xs))
 		}
 	})

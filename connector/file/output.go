@@ -88,25 +88,26 @@ type writer[T any] struct {
 }
 
 // Write implements connector.Writer.
-func (w *writer[T]) Write(x T, _ connector.ElementContext) error { return w.add(x) }
+func (w *writer[T]) Write(x T, _ connector.ElementContext) error { return w.add(x, 0) }
 
 // WriteRun implements connector.RunWriter.
 func (w *writer[T]) WriteRun(xs []T, _ []int64) error {
-	for _, x := range xs {
-		if err := w.add(x); err != nil {
+	for i, x := range xs {
+		if err := w.add(x, i); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *writer[T]) add(x T) error {
+// add takes element i of a run.
+func (w *writer[T]) add(x T, i int) error {
 	if w.file.err != nil {
 		return w.file.err
 	}
 	buf, err := w.append(w.file.buf, x)
 	if err != nil {
-		return fmt.Errorf("encode an element for %s: %w", w.file.name, err)
+		return &connector.ElementError{Index: i, Err: fmt.Errorf("encode an element for %s: %w", w.file.name, err)}
 	}
 	w.file.buf = append(buf, w.delimiter...)
 	if len(w.file.buf) < outputBlock {

@@ -93,7 +93,7 @@ func (w *writer[T]) Write(x T, at connector.ElementContext) error {
 		w.one[0] = x
 		return w.addAll(bucket, w.one[:], at.ProcessingTime)
 	}
-	return w.add(bucket, x, at.ProcessingTime)
+	return w.add(bucket, x, 0, at.ProcessingTime)
 }
 
 // bucket is that of the ith element of a run.
@@ -122,15 +122,15 @@ func (w *writer[T]) timed(timestamp, now int64) (string, error) {
 	return "", nil
 }
 
-// add writes an element to the file of a bucket.
-func (w *writer[T]) add(bucket string, x T, now int64) error {
+// add writes element i of a run to the file of a bucket.
+func (w *writer[T]) add(bucket string, x T, i int, now int64) error {
 	f, err := w.at(bucket, now)
 	if err != nil {
 		return err
 	}
 	buf, err := w.encode(f.buf, x)
 	if err != nil {
-		return w.fail(fmt.Errorf("encode an element for %s: %w", f.path, err))
+		return w.fail(&connector.ElementError{Index: i, Err: fmt.Errorf("encode an element for %s: %w", f.path, err)})
 	}
 	f.buf = append(buf, w.delimiter...)
 	f.changed = now
@@ -186,7 +186,7 @@ func (w *runWriter[T]) WriteRun(xs []T, times []int64) error {
 				return err
 			}
 		}
-		if err := w.add(bucket, xs[i], now); err != nil {
+		if err := w.add(bucket, xs[i], i, now); err != nil {
 			return err
 		}
 	}

@@ -66,7 +66,7 @@ type writer[T any] struct {
 
 // Write implements connector.Writer.
 func (w *writer[T]) Write(x T, _ connector.ElementContext) error {
-	if err := w.add(x); err != nil {
+	if err := w.add(x, 0); err != nil {
 		return err
 	}
 	return w.send()
@@ -74,8 +74,8 @@ func (w *writer[T]) Write(x T, _ connector.ElementContext) error {
 
 // WriteRun implements connector.RunWriter.
 func (w *writer[T]) WriteRun(xs []T, _ []int64) error {
-	for _, x := range xs {
-		if err := w.add(x); err != nil {
+	for i, x := range xs {
+		if err := w.add(x, i); err != nil {
 			return err
 		}
 		if len(w.buf) < runBytes {
@@ -88,10 +88,11 @@ func (w *writer[T]) WriteRun(xs []T, _ []int64) error {
 	return w.send()
 }
 
-func (w *writer[T]) add(x T) error {
+// add takes element i of a run.
+func (w *writer[T]) add(x T, i int) error {
 	record, err := w.encode(x)
 	if err != nil {
-		return fmt.Errorf("encode an element for %s: %w", w.peer.address, err)
+		return &connector.ElementError{Index: i, Err: fmt.Errorf("encode an element for %s: %w", w.peer.address, err)}
 	}
 	w.buf = append(w.buf, record...)
 	w.ends = append(w.ends, len(w.buf))

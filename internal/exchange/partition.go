@@ -60,6 +60,9 @@ func newScatter(channels int, c chooser) *scatter {
 }
 
 func (s *scatter) spread(w *Writer, r *frame.Run) error {
+	if r.N <= frame.MaxLen { // as it is, so that it knows the element that a selector fails at
+		return s.spreadPiece(w, r)
+	}
 	for from := 0; from < r.N; from += frame.MaxLen {
 		s.piece = r.Slice(from, min(r.N, from+frame.MaxLen))
 		if err := s.spreadPiece(w, &s.piece); err != nil {

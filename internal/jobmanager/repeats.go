@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/flott-dev/flott/internal/operator"
 	"github.com/flott-dev/flott/internal/task"
 )
 
@@ -31,7 +32,7 @@ func failureKey(err error) string {
 	if errors.As(err, &at) {
 		where, cause = fmt.Sprintf("%s/%d: ", at.UID, at.Subtask), at.Cause
 	}
-	var p *task.Panic
+	var p *operator.Panic
 	if errors.As(cause, &p) {
 		return fmt.Sprintf("%spanic: %v", where, p.Value)
 	}

@@ -53,7 +53,7 @@ func (c *Callbacks) Run(upTo int64) error {
 	for len(c.heap) != 0 && c.heap[0].at <= upTo {
 		cb := heap.Pop(&c.heap).(*Callback)
 		if c.Scope != nil {
-			c.Scope.At = cb.owner
+			c.Scope.At, c.Scope.Run = cb.owner, nil
 		}
 		if err := cb.call(cb.at); err != nil {
 			return err

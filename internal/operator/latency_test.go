@@ -20,9 +20,10 @@ func TestLatencyIsRecordedWhereMarkersCome(t *testing.T) {
 	own, first := &stopwatch{}, &stopwatch{}
 	owner.Host, rts[0].Host = own, first // the second consumer's host measures nothing
 	exchange := &taker{typ: ks[0].typ, scope: ks[0].scope}
-	if err := o.Connect(exchange, owner); err != nil {
+	if err := o.Connect(exchange, nil); err != nil {
 		t.Fatal(err)
 	}
+	o.Bind(owner)
 	marker := frame.Mark{Kind: frame.LatencyMarker, Value: 5, From: 3}
 	for _, m := range []frame.Mark{marker, {Kind: frame.Watermark, Value: 7}} {
 		if err := o.Mark(m); err != nil {

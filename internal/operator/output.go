@@ -22,10 +22,12 @@ type Output struct {
 	lent  frame.Run // scratch: a run handed through an interface must not be a local, it would be allocated
 }
 
-// link is one consumer. at is the consuming operator, the emitter itself for an exchange: failures are named by it.
+// link is one consumer. at is the consuming operator: failures are named by it. For an exchange it is a stand-in of the
+// emitter, which is named in the same way and has nothing at hand but the run that is sent.
 type link struct {
-	in Input
-	at *Runtime
+	in   Input
+	at   *Runtime
+	away bool // an exchange
 }
 
 // NewOutput returns an output of elements of type t.
@@ -47,23 +49,24 @@ func (o *Output) Bind(owner *Runtime) {
 	o.EventTime.Store(frame.MinWatermark)
 	for i := range o.links {
 		if o.links[i].at == nil {
-			o.links[i].at = owner
+			o.links[i].at, o.links[i].away = &Runtime{Scope: owner.Scope, Name: owner.Name, UID: owner.UID}, true
 		}
 	}
 }
 
 // Push hands a run to the consumers: read-only to all but the last. After an error Scope.At still names the operator
-// that failed.
+// that failed, and Scope.Run is what it was at work on.
 func (o *Output) Push(r *frame.Run) error {
 	if r.N == 0 {
 		return nil
 	}
 	o.Count.Add(int64(r.N))
 	scope := o.owner.Scope
+	was := scope.Run
 	for i := range o.links {
 		l := &o.links[i]
-		scope.At = l.at
-		if l.at != o.owner {
+		scope.At, scope.Run = l.at, r
+		if !l.away {
 			l.at.In.Add(int64(r.N))
 		}
 		if i == len(o.links)-1 {
@@ -74,11 +77,12 @@ func (o *Output) Push(r *frame.Run) error {
 		}
 		o.lent = *r
 		o.lent.Shared = true
+		scope.Run = &o.lent
 		if err := l.in.Push(&o.lent); err != nil {
 			return scope.fail(err)
 		}
 	}
-	scope.At = o.owner
+	scope.At, scope.Run = o.owner, was
 	return nil
 }
 
@@ -91,16 +95,17 @@ func (o *Output) Mark(m frame.Mark) error {
 		o.Idle.Store(m.Kind == frame.Idle)
 	}
 	scope := o.owner.Scope
+	was := scope.Run
 	for i := range o.links {
 		l := &o.links[i]
-		scope.At = l.at
-		if m.Kind == frame.LatencyMarker && l.at != o.owner {
+		scope.At, scope.Run = l.at, nil
+		if m.Kind == frame.LatencyMarker && !l.away {
 			l.at.RecordLatency(m)
 		}
 		if err := l.in.Mark(m); err != nil {
 			return scope.fail(err)
 		}
 	}
-	scope.At = o.owner
+	scope.At, scope.Run = o.owner, was
 	return nil
 }

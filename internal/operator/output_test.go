@@ -146,7 +146,7 @@ func TestFailureLeavesTheFailedOperatorAtWork(t *testing.T) {
 
 func TestExchangeFailsInTheNameOfTheEmitter(t *testing.T) {
 	scope := &Scope{}
-	owner := &Runtime{Scope: scope}
+	owner := &Runtime{Scope: scope, Name: "owner", UID: "uid", AtHand: func(*frame.Run) string { return "of an input" }}
 	o := NewOutput(typeOf[int64](t))
 	k := &taker{scope: scope}
 	if err := o.Connect(k, nil); err != nil {
@@ -156,8 +156,13 @@ func TestExchangeFailsInTheNameOfTheEmitter(t *testing.T) {
 	if err := errors.Join(o.Push(int64Run(t, false, 1)), o.Mark(frame.Mark{Kind: frame.Idle})); err != nil {
 		t.Fatal(err)
 	}
-	if k.at[0] != owner || k.at[1] != owner || owner.In.Load() != 0 {
-		t.Errorf("at work: %v; %d elements came in", k.at, owner.In.Load())
+	for _, at := range k.at {
+		if at.Name != "owner" || at.UID != "uid" || at.AtHand != nil {
+			t.Errorf("at work: %+v", at)
+		}
+	}
+	if owner.In.Load() != 0 {
+		t.Errorf("%d elements came in", owner.In.Load())
 	}
 }
 

@@ -5,12 +5,14 @@ import (
 	"sync/atomic"
 
 	"github.com/flott-dev/flott/internal/clock"
+	"github.com/flott-dev/flott/internal/frame"
 	"github.com/flott-dev/flott/internal/host"
 	"github.com/flott-dev/flott/process"
 	"github.com/flott-dev/flott/statebackend"
 )
 
-// Scope is what all operators of one subtask share. Fields are set before Open and constant, except Now, At and Failed.
+// Scope is what all operators of one subtask share. Fields are set before Open and constant, except Now, At, Run and what
+// is Failed.
 type Scope struct {
 	// Ctx ends when the task is cancelled or fails; user code that waits gets it.
 	Ctx context.Context
@@ -22,6 +24,11 @@ type Scope struct {
 	// learns of no error, so that the driver may find it when another operator has been at work.
 	Failed   error
 	FailedAt *Runtime
+	// FailedOn is what that operator had at hand, as Record tells it.
+	FailedOn string
+	// Run is the run that the operator At is at work on; nil: a mark, a timer or a letter. The links keep it, too; drivers
+	// that cut or copy a run say so. After a failure Record finds the element in it.
+	Run *frame.Run
 	// Clock is read by the task only; operators read Now.
 	Clock clock.Clock
 	// Mailbox brings completions of other goroutines to the subtask.
@@ -51,7 +58,7 @@ type Scope struct {
 // fail notes an error that comes up a link.
 func (s *Scope) fail(err error) error {
 	if s.Failed == nil {
-		s.Failed, s.FailedAt = err, s.At
+		s.Failed, s.FailedAt, s.FailedOn = err, s.At, s.Record() // now: the memory of what failed is used again
 	}
 	return err
 }
@@ -81,6 +88,9 @@ type Runtime struct {
 	Restored *Restored
 	// ToCoordinator sends an event to the operator's coordinator; nil without one.
 	ToCoordinator func(event []byte)
+	// AtHand tells after a failure what the operator was called for, as in "at key 7, element {...}", while it was at work on
+	// r (nil: on a mark or timer); "" if it knows no more than r does. Drivers set it in Open; nil: there is nothing to know.
+	AtHand func(r *frame.Run) string
 	// Host backs the user's process.Runtime.
 	Host process.Host
 

@@ -21,11 +21,10 @@ func (w *Writable) Each(r *frame.Run, push func(*frame.Run) error) error {
 		to := min(r.N, from+w.own.Cap())
 		w.own.Append(r, from, to)
 		w.run = w.own.Run()
-		err := push(&w.run)
-		w.own.Reset()
-		if err != nil {
-			return err
+		if err := push(&w.run); err != nil {
+			return err // and the copies are left for whoever tells at which element it failed
 		}
+		w.own.Reset()
 		from = to
 	}
 	return nil

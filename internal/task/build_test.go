@@ -207,7 +207,7 @@ func (*stuck) UnmarshalBinary([]byte) error { return nil }
 
 func TestIsolatedLinkTellsWhatCannotBeEncoded(t *testing.T) {
 	typ := typeOf[stuck](t)
-	in := isolate(newLetters(t, nil), typ)
+	in := isolate(newLetters(t, nil), typ, &operator.Scope{})
 	c := frame.NewColumn(typ, 1)
 	frame.Add(c, stuck{Bad: true}, frame.NoTime)
 	r := c.Run()

@@ -9,13 +9,13 @@ import (
 // boundary lay between them: an operator that changes or keeps what it should not is found out.
 type isolated struct {
 	operator.Input
-	typ  *frame.Type
-	copy *frame.Frame
-	run  frame.Run
+	scope *operator.Scope
+	copy  *frame.Frame
+	run   frame.Run
 }
 
-func isolate(in operator.Input, typ *frame.Type) operator.Input {
-	return &isolated{Input: in, typ: typ, copy: frame.New(typ, typ.FrameLen(frame.Bytes))}
+func isolate(in operator.Input, typ *frame.Type, scope *operator.Scope) operator.Input {
+	return &isolated{Input: in, scope: scope, copy: frame.New(typ, typ.FrameLen(frame.Bytes))}
 }
 
 // Push implements operator.Input.
@@ -27,11 +27,11 @@ func (i *isolated) Push(r *frame.Run) error {
 			return err
 		}
 		i.run = i.copy.Run()
-		err := i.Input.Push(&i.run)
-		i.copy.Recycle()
-		if err != nil {
-			return err
+		i.scope.Run = &i.run
+		if err := i.Input.Push(&i.run); err != nil {
+			return err // and the copies are left for whoever tells at which element it failed
 		}
+		i.copy.Recycle()
 		from = to
 	}
 	return nil

@@ -190,13 +190,17 @@ func checkFailure(t *testing.T, what string, err error, op, how string) {
 	if e.Operator != op || e.UID != "uid of "+op || e.Subtask != 2 || e.Attempt != 3 {
 		t.Errorf("%s: named as %q (%s), subtask %d, attempt %d", what, e.Operator, e.UID, e.Subtask, e.Attempt)
 	}
-	if want := fmt.Sprintf("operator %q (uid of %s), subtask 3: ", op, op); !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "boom") {
+	record := ""
+	if e.Record != "" {
+		record = ", " + e.Record
+	}
+	if want := fmt.Sprintf("operator %q (uid of %s), subtask 3%s: ", op, op, record); !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "boom") {
 		t.Errorf("%s: %q does not begin with %q, or hides the cause", what, err, want)
 	}
 	if how != "panic with text" && !errors.Is(err, errBoom) {
 		t.Errorf("%s: the cause is not wrapped", what)
 	}
-	var p *Panic
+	var p *operator.Panic
 	if panicked := errors.As(err, &p); panicked != (how != "error") {
 		t.Errorf("%s: is a panic: %v", what, panicked)
 	} else if panicked && !strings.Contains(string(p.Stack), "life_test.go") {

@@ -182,7 +182,7 @@ func (t *Task) runs(in *input, to int) error {
 		}
 		n := min(t.scope.RunLen, to-w.pos)
 		t.run = w.all.Slice(w.pos, w.pos+n)
-		t.scope.At = in.at
+		t.scope.At, t.scope.Run = in.at, &t.run
 		in.at.In.Add(int64(n))
 		if t.checkpoints != nil {
 			t.checkpoints.aligning.count(&t.run)
@@ -190,6 +190,7 @@ func (t *Task) runs(in *input, to int) error {
 		if err := in.to.Push(&t.run); err != nil {
 			return err
 		}
+		t.scope.Run = nil
 		w.pos += n
 		if w.pos < to || n == t.scope.RunLen {
 			if err := t.between(n); err != nil {

@@ -91,7 +91,12 @@ func (t *Task) pushInFlight(node int, item []byte) error {
 	if run.N == 0 {
 		return nil
 	}
-	return to.Push(&run)
+	t.scope.Run = &run
+	if err := to.Push(&run); err != nil {
+		return err
+	}
+	t.scope.Run = nil
+	return nil
 }
 
 // cutSchema takes the schema from the front of the rest of an item.

@@ -82,7 +82,7 @@ func (t *Task) stepSelecting() (worked, done bool, err error) {
 // selectInput is the input to read next; -1: those that are selected have nothing.
 func (t *Task) selectInput() (int, error) {
 	s := t.selecting
-	t.scope.At = t.rts[0]
+	t.scope.At, t.scope.Run = t.rts[0], nil
 	selection := s.head.Selection()
 	open := false
 	for k := range s.inputs {
@@ -144,6 +144,7 @@ func (t *Task) readOne(input int) error {
 		t.run = w.all.Slice(w.pos, w.pos+1)
 		w.pos++
 		in.at.In.Add(1)
+		t.scope.Run = &t.run
 		err = in.to.Push(&t.run)
 	}
 	if err == nil && w.pos == w.all.N && w.mark == len(w.marks) {

@@ -77,6 +77,7 @@ type Task struct {
 	work      work
 	waiter    *countedWaiter
 	times     []*EventTime // by input
+	abandoned error        // what ended the goroutine of Run
 
 	checkpoints *barriers // nil: the task takes none
 }
@@ -137,7 +138,7 @@ func (t *Task) link() error {
 			}
 			in := t.ops[l.To].Inputs()[l.Input]
 			if t.d.Isolated {
-				in = isolate(in, out.Type)
+				in = isolate(in, out.Type, t.scope)
 			}
 			if err := out.Connect(in, t.rts[l.To]); err != nil {
 				return fmt.Errorf("build the chain %s: %s to %s: %w", t.d.Vertex.Name, n.Node.Name, t.d.Vertex.Nodes[l.To].Node.Name, err)
@@ -232,11 +233,22 @@ func (t *Task) Event(node int, event []byte) func() error {
 // Cancel, else what failed, as a *Error naming the operator.
 func (t *Task) Run() (err error) {
 	defer func() { err = t.close(err) }()
-	defer func() {
-		if p := recover(); p != nil {
-			err = t.failure(panicError(p))
+	returned := false
+	defer func() { // before anything is closed: what failed is still at hand
+		switch p := recover(); {
+		case p != nil:
+			err = t.failure(operator.Recovered(p))
+		case !returned:
+			t.abandoned = t.failure(ErrGoexit)
 		}
 	}()
+	err = t.live()
+	returned = true
+	return err
+}
+
+// live opens the operators and runs the task to its end.
+func (t *Task) live() error {
 	if t.d.Finished {
 		return t.runFinished()
 	}
@@ -312,10 +324,10 @@ func (t *Task) close(err error) error {
 }
 
 func (t *Task) closeOne(i int) (err error) {
-	t.scope.At = t.rts[i]
+	t.scope.At, t.scope.Run = t.rts[i], nil
 	defer func() {
 		if p := recover(); p != nil {
-			err = t.failure(panicError(p))
+			err = t.failure(operator.Recovered(p))
 		}
 	}()
 	if err := t.ops[i].Close(); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"runtime/debug"
 
 	"github.com/flott-dev/flott/internal/exchange"
 	"github.com/flott-dev/flott/internal/operator"
@@ -76,7 +75,7 @@ func Fit(ctx context.Context, job *Job, opt Options) ([]Fitting, error) {
 func try(op operator.Operator, rt *operator.Runtime) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = &task.Panic{Value: v, Stack: debug.Stack()}
+			err = operator.Recovered(v)
 		}
 	}()
 	restored := *rt.Restored

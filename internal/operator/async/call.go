@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"time"
 	"unsafe"
 
@@ -17,20 +16,8 @@ import (
 // ErrTimeout is wrapped by the failure of a task whose call took too long.
 var ErrTimeout = errors.New("async call timed out")
 
-// PanicError is the failure of a task whose function panicked on its goroutine, or ended it.
-type PanicError struct {
-	Value any
-	Stack []byte
-}
-
-// Error gives the panic's value and the stack.
-func (p *PanicError) Error() string { return fmt.Sprintf("panic: %v\n%s", p.Value, p.Stack) }
-
-// Unwrap is the panic's value if it was an error.
-func (p *PanicError) Unwrap() error {
-	err, _ := p.Value.(error)
-	return err
-}
+// errEnded is the failure of a call whose function ended its goroutine.
+var errEnded = errors.New("the function ended its goroutine")
 
 // Options are the settings of an operator.
 type Options[T, R any] struct {
@@ -55,6 +42,7 @@ type caller[T, R any] struct {
 	out     *process.Collector[R]
 	lent    frame.Run
 	lentAt  [1]int64
+	failed  *call[T, R] // that fails the task
 }
 
 // New returns the driver of an operator that calls f for each element on goroutines of their own. f is called
@@ -72,10 +60,19 @@ func (o *caller[T, R]) Open(rt *operator.Runtime) error {
 	o.emitter.Open(&o.Out)
 	o.out = process.NewCollector[R](o.emitter.Column, o.emitter.Flush)
 	o.again = o.resubmit
+	rt.AtHand = o.atHand
 	if err := o.open(rt, o.out.Flush); err != nil {
 		return err
 	}
 	return o.restore(rt)
+}
+
+// atHand is operator.Runtime's: the element whose call has failed, which is none of those that come in.
+func (o *caller[T, R]) atHand(*frame.Run) string {
+	if o.failed == nil {
+		return ""
+	}
+	return operator.AtHand(operator.NamedElement(o.failed.Lend(), 0))
 }
 
 // resubmit calls the function for an element of a snapshot. There is room in the queue.
@@ -150,11 +147,12 @@ func (c *call[T, R]) complete(results []R) {
 // expire is called when the element's time is up.
 func (c *call[T, R]) expire(int64) error {
 	o := c.o
-	o.RT.At = o.RT
+	o.RT.At, o.RT.Run = o.RT, nil
 	if err := o.drain(); err != nil || c.done { // what came in time counts, even if nobody has looked yet
 		return err
 	}
 	c.cancel(ErrTimeout)
+	o.failed = c
 	if o.opt.OnTimeout == nil {
 		return fmt.Errorf("wait for the call of an element: %w after %v", ErrTimeout, time.Duration(o.opt.Timeout)*time.Millisecond)
 	}
@@ -162,6 +160,7 @@ func (c *call[T, R]) expire(int64) error {
 	if err != nil {
 		return fmt.Errorf("handle the timeout of an element: %w", err)
 	}
+	o.failed = nil
 	c.complete(results)
 	return o.drain()
 }
@@ -211,11 +210,10 @@ func (a *attempt[T, R]) run() {
 // end is deferred, so that it sees panics and goroutines that were ended.
 func (a *attempt[T, R]) end() {
 	if !a.returned {
-		p := &PanicError{Value: recover(), Stack: debug.Stack()}
-		if p.Value == nil {
-			p.Value = "the function ended its goroutine"
+		a.err = errEnded
+		if p := recover(); p != nil {
+			a.err = operator.Recovered(p)
 		}
-		a.err = p
 	}
 	a.call.o.deliver(a)
 }
@@ -227,6 +225,7 @@ func (a *attempt[T, R]) settle() error {
 		return nil // its time was up
 	}
 	o := c.o
+	o.failed = c
 	if retry := o.opt.Retry; retry != nil && a.returned {
 		if delay, again := retry(c.tries, a.results, a.err); again {
 			if delay <= 0 {
@@ -234,12 +233,14 @@ func (a *attempt[T, R]) settle() error {
 			} else {
 				c.again = o.RT.Timers.Schedule(watermark.Add(o.RT.Now, delay), c.retry)
 			}
+			o.failed = nil
 			return nil
 		}
 	}
 	if a.err != nil {
 		return fmt.Errorf("call the function for an element: %w", a.err)
 	}
+	o.failed = nil
 	c.complete(a.results)
 	return nil
 }

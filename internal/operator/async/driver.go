@@ -50,7 +50,7 @@ func (o *driver) open(rt *operator.Runtime, flush func() error) error {
 	o.queue = NewQueue(o.order, o.capacity)
 	o.ended = host.NewPipe[outcome](rt.Waiter, o.capacity)
 	o.letter = func() error {
-		rt.At = rt
+		rt.At, rt.Run = rt, nil
 		return o.drain()
 	}
 	o.flush = flush
@@ -163,6 +163,7 @@ func (o *driver) wait(reason host.Reason) error {
 		return err
 	}
 	rt := o.RT
+	run := rt.Run
 	if o.unsent { // as the task does when its input runs dry; that may have waited, so the caller looks again first
 		o.unsent = false
 		return rt.Flush()
@@ -181,7 +182,7 @@ func (o *driver) wait(reason host.Reason) error {
 	if err := rt.Timers.Run(rt.Now - 1); err != nil {
 		return err
 	}
-	rt.At = rt
+	rt.At, rt.Run = rt, run
 	return nil
 }
 

@@ -90,7 +90,10 @@ func (o *keyedProcessor[K, T, B, R]) pushPiece(r *frame.Run) error {
 }
 
 func (o *keyedProcessor[K, T, B, R]) pushBroadcast(r *frame.Run) error {
+	at := 0
+	defer r.Failing(&at)
 	for i, x := range frame.Values[B](r) {
+		at = i
 		t := r.Time(i)
 		o.writer.SetTime(t)
 		o.To.SetTime(t)
@@ -98,6 +101,7 @@ func (o *keyedProcessor[K, T, B, R]) pushBroadcast(r *frame.Run) error {
 			return err
 		}
 	}
+	at = r.N
 	return o.Flush()
 }
 

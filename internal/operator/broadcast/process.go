@@ -48,7 +48,10 @@ func (o *processor[T, B, R]) Snapshot(s *operator.Snapshot) error {
 }
 
 func (o *processor[T, B, R]) push(r *frame.Run) error {
+	at := 0
+	defer r.Failing(&at)
 	for i, x := range frame.Values[T](r) {
+		at = i
 		t := r.Time(i)
 		o.reader.SetTime(t)
 		o.To.SetTime(t)
@@ -56,11 +59,15 @@ func (o *processor[T, B, R]) push(r *frame.Run) error {
 			return err
 		}
 	}
+	at = r.N
 	return o.Flush()
 }
 
 func (o *processor[T, B, R]) pushBroadcast(r *frame.Run) error {
+	at := 0
+	defer r.Failing(&at)
 	for i, x := range frame.Values[B](r) {
+		at = i
 		t := r.Time(i)
 		o.writer.SetTime(t)
 		o.To.SetTime(t)
@@ -68,5 +75,6 @@ func (o *processor[T, B, R]) pushBroadcast(r *frame.Run) error {
 			return err
 		}
 	}
+	at = r.N
 	return o.Flush()
 }

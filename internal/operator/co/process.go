@@ -30,23 +30,31 @@ func (o *processor[A, B, R]) Open(rt *operator.Runtime) error {
 
 func (o *processor[A, B, R]) push1(r *frame.Run) error {
 	o.called()
+	at := 0
+	defer r.Failing(&at)
 	for i, x := range frame.Values[A](r) {
+		at = i
 		o.at(r.Time(i))
 		if err := o.Fn.ProcessElement1(o.ctx, x, o.To); err != nil {
 			return err
 		}
 	}
+	at = r.N
 	return o.Flush()
 }
 
 func (o *processor[A, B, R]) push2(r *frame.Run) error {
 	o.called()
+	at := 0
+	defer r.Failing(&at)
 	for i, x := range frame.Values[B](r) {
+		at = i
 		o.at(r.Time(i))
 		if err := o.Fn.ProcessElement2(o.ctx, x, o.To); err != nil {
 			return err
 		}
 	}
+	at = r.N
 	return o.Flush()
 }
 

@@ -71,7 +71,7 @@ func (o *driver[T, R]) flush() error {
 
 // fire calls the operator for a timer.
 func (o *driver[T, R]) fire(at int64) error {
-	o.RT.At = o.RT
+	o.RT.At, o.RT.Run = o.RT, nil
 	delete(o.services.timers, at)
 	h, ok := o.op.(process.ProcessingTimeHandler[R])
 	if !ok {

@@ -28,6 +28,7 @@ func (o *changer) Push(r *frame.Run) error {
 }
 
 func (o *changer) push(r *frame.Run) error {
+	o.RT.Run = r
 	o.kernel(r)
 	return o.Out.Push(r)
 }
@@ -44,16 +45,25 @@ func shorten(r *frame.Run, n int) {
 // of the time.
 func Filter[T any](typ *frame.Type, f func(T) bool) operator.Operator {
 	return newChanger(typ, func(r *frame.Run) {
-		xs, n, i := frame.Values[T](r), 0, 0
+		xs, n, i, at := frame.Values[T](r), 0, 0, 0
+		defer r.Failing(&at)
 		if times := r.Times; times != nil {
 			for ; i < len(xs); i++ {
+				at = i
 				keep := f(xs[i])
 				xs[n], times[n] = xs[i], times[i]
 				n += bit(keep)
 			}
 		}
 		for ; i+4 <= len(xs); i += 4 {
-			a, b, c, d := f(xs[i]), f(xs[i+1]), f(xs[i+2]), f(xs[i+3])
+			at = i
+			a := f(xs[i])
+			at = i + 1
+			b := f(xs[i+1])
+			at = i + 2
+			c := f(xs[i+2])
+			at = i + 3
+			d := f(xs[i+3])
 			xs[n] = xs[i]
 			n += bit(a)
 			xs[n] = xs[i+1]
@@ -64,10 +74,12 @@ func Filter[T any](typ *frame.Type, f func(T) bool) operator.Operator {
 			n += bit(d)
 		}
 		for ; i < len(xs); i++ {
+			at = i
 			keep := f(xs[i])
 			xs[n] = xs[i]
 			n += bit(keep)
 		}
+		at = len(xs)
 		shorten(r, n)
 	})
 }
@@ -75,8 +87,10 @@ func Filter[T any](typ *frame.Type, f func(T) bool) operator.Operator {
 // FilterPtr returns the driver of filter by pointer.
 func FilterPtr[T any](typ *frame.Type, f func(*T) bool) operator.Operator {
 	return newChanger(typ, func(r *frame.Run) {
-		xs, times, n := frame.Values[T](r), r.Times, 0
+		xs, times, n, at := frame.Values[T](r), r.Times, 0, 0
+		defer r.Failing(&at)
 		for i := range xs {
+			at = i
 			keep := f(&xs[i])
 			xs[n] = xs[i]
 			if times != nil {
@@ -84,6 +98,7 @@ func FilterPtr[T any](typ *frame.Type, f func(*T) bool) operator.Operator {
 			}
 			n += bit(keep)
 		}
+		at = len(xs)
 		shorten(r, n)
 	})
 }
@@ -91,17 +106,24 @@ func FilterPtr[T any](typ *frame.Type, f func(*T) bool) operator.Operator {
 // Update returns the driver of update.
 func Update[T any](typ *frame.Type, f func(*T)) operator.Operator {
 	return newChanger(typ, func(r *frame.Run) {
-		xs := frame.Values[T](r)
+		xs, at := frame.Values[T](r), 0
+		defer r.Failing(&at)
 		i := 0
 		for ; i+4 <= len(xs); i += 4 {
+			at = i
 			f(&xs[i])
+			at = i + 1
 			f(&xs[i+1])
+			at = i + 2
 			f(&xs[i+2])
+			at = i + 3
 			f(&xs[i+3])
 		}
 		for ; i < len(xs); i++ {
+			at = i
 			f(&xs[i])
 		}
+		at = len(xs)
 	})
 }
 

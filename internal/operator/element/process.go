@@ -46,7 +46,10 @@ func (o *processor[T, R]) Open(rt *operator.Runtime) (err error) {
 func (o *processor[T, R]) Close() error { return operator.CloseFunction(o.fn) }
 
 func (o *processor[T, R]) Push(r *frame.Run) error {
+	at := 0
+	defer r.Failing(&at)
 	for i, x := range frame.Values[T](r) {
+		at = i
 		t := r.Time(i)
 		o.ctx.SetTime(t)
 		o.To.SetTime(t)
@@ -54,6 +57,7 @@ func (o *processor[T, R]) Push(r *frame.Run) error {
 			return err
 		}
 	}
+	at = r.N
 	return o.flush()
 }
 

@@ -50,6 +50,7 @@ type driver[A, B, R any] struct {
 	piece1, piece2 func(*frame.Run) error // bound once: a method value would be allocated at each use
 	a              A                      // the pair at hand
 	b              B
+	joining        bool // the function is being called for it
 }
 
 // Process returns the driver of a join with a process function.
@@ -98,6 +99,7 @@ func (o *driver[A, B, R]) Open(rt *operator.Runtime) (err error) {
 	if err = o.matcher.open(rt, o.Sides, o.types, into); err != nil {
 		return err
 	}
+	rt.AtHand = o.atHand
 	o.ctx = process.NewJoinContext(o.keys.Services())
 	o.Fn, err = operator.Construct(rt, o.keys.Store(), o.keys.Current(), o.construct)
 	return err
@@ -149,16 +151,28 @@ func (o *driver[A, B, R]) pushPiece2(r *frame.Run) error {
 	return o.Flush()
 }
 
+// atHand is operator.Runtime's: the pair with its key, or the element whose partners are looked for.
+func (o *driver[A, B, R]) atHand(r *frame.Run) string {
+	key, what := o.keys.Hand(r)
+	if !o.joining {
+		return operator.AtHand(key, what)
+	}
+	return operator.AtHand(key, operator.Named("left element", o.a), operator.Named("right element", o.b))
+}
+
 // join calls the user's function for the pair at hand.
-func (o *driver[A, B, R]) join() error {
+func (o *driver[A, B, R]) join() (err error) {
 	l, r := o.times[left], o.times[right]
 	o.To.SetTime(max(l, r))
+	o.joining = true
 	if o.ptr != nil {
 		o.To.Collect(o.ptr(&o.a, &o.b))
-		return nil
+	} else {
+		o.ctx.SetPair(l, r)
+		err = o.Fn.ProcessElement(o.ctx, o.a, o.b, o.To)
 	}
-	o.ctx.SetPair(l, r)
-	return o.Fn.ProcessElement(o.ctx, o.a, o.b, o.To)
+	o.joining = err != nil
+	return err
 }
 
 // Flush implements keyed.Handler: failed accesses first, then what was emitted. Nothing of the pair stays alive.

@@ -65,6 +65,7 @@ func (m *matcher) open(rt *operator.Runtime, sides *operator.Sides, types [2]*se
 // accept takes element i of a run: false if it is late, else it is kept and its partners are given to pair. The element
 // itself lies where its buffer puts what it finds.
 func (m *matcher) accept(input int, r *frame.Run, i int) error {
+	m.keys.Current().Index = i
 	t := r.Time(i)
 	if t == frame.NoTime {
 		return fmt.Errorf("join an element of the %s stream: %w", [2]string{"left", "right"}[input], errNoTime)
@@ -73,7 +74,6 @@ func (m *matcher) accept(input int, r *frame.Run, i int) error {
 	if t < services.Watermark() { // before the first watermark nothing is
 		return m.reject(input, r, i)
 	}
-	m.keys.Current().Index = i
 	first, err := m.sides[input].add(i, t, r.At(i))
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 
 // keyer is what every keyed driver has: the store and the keys of the run at hand.
 type keyer struct {
+	rt      *operator.Runtime
 	key     *operator.Key
 	extract func(*frame.Run) serde.Column
 	scratch serde.KeyScratch
@@ -25,6 +26,7 @@ type keyer struct {
 }
 
 func (k *keyer) open(rt *operator.Runtime) (err error) {
+	k.rt, rt.AtHand = rt, k.atHand
 	k.extract = k.key.Extract()
 	k.hashes = make([]uint64, frame.MaxLen)
 	k.seed = rt.Seed
@@ -50,6 +52,7 @@ func (k *keyer) close() error {
 
 // begin opens a run of at most frame.MaxLen elements on the store and returns its keys as they are in Go memory.
 func (k *keyer) begin(r *frame.Run) (serde.Column, error) {
+	k.canon.N = 0 // those of the run before
 	col := k.extract(r)
 	var err error
 	if k.canon, err = k.key.Canon(col, &k.scratch); err != nil {
@@ -60,6 +63,18 @@ func (k *keyer) begin(r *frame.Run) (serde.Column, error) {
 	return col, nil
 }
 
+// atHand is operator.Runtime's: the key and the element of a run that began.
+func (k *keyer) atHand(r *frame.Run) string {
+	if r == nil {
+		return ""
+	}
+	i, ok := r.Culprit()
+	if !ok || i >= k.canon.N {
+		return ""
+	}
+	return operator.AtHand(operator.NamedKey(k.key.Key, k.canon.Bytes(i)), operator.NamedElement(r, i))
+}
+
 // each cuts a run into pieces of at most frame.MaxLen elements: the size of the scratch columns.
 func (k *keyer) each(r *frame.Run, push func(*frame.Run) error) error {
 	if r.N <= frame.MaxLen {
@@ -67,6 +82,7 @@ func (k *keyer) each(r *frame.Run, push func(*frame.Run) error) error {
 	}
 	for from := 0; from < r.N; from += frame.MaxLen {
 		k.piece = r.Slice(from, min(r.N, from+frame.MaxLen))
+		k.rt.Run = &k.piece
 		if err := push(&k.piece); err != nil {
 			return err
 		}

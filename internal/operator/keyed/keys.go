@@ -24,9 +24,17 @@ type Keys struct {
 	spaced   SpacedHandler              // in place of handler
 	ends     interface{ Flush() error } // the one of them that there is
 	types    timers.Types
-	flushing bool              // a callback is scheduled that ends the stretch of a spaced handler
+	flushing bool       // a callback is scheduled that ends the stretch of a spaced handler
+	begun    *frame.Run // whose keys are at hand; nil: that of firing is, or of a visit to all keys
+	firing   timer
 	onEvent  timers.Fire       // bound once: a method value would be allocated at each use
 	onFlush  func(int64) error // likewise
+}
+
+// timer is one that fires.
+type timer struct {
+	domain process.Domain
+	at     int64
 }
 
 // Handler is a driver whose timers fire.
@@ -65,6 +73,7 @@ func (k *Keys) openTimers(rt *operator.Runtime, sides *operator.Sides, processin
 			k.extracts[i] = key.Extract()
 		}
 	}
+	rt.AtHand = k.AtHand
 	k.services = services{
 		Services: *operator.NewServices(rt, sides), keyer: &k.keyer, run: state.CurrentRun{Index: state.None},
 	}
@@ -120,6 +129,7 @@ func (k *Keys) Each(r *frame.Run, push func(*frame.Run) error) error { return k.
 // Begin opens a run of an input on the store and returns its keys as they are in Go memory.
 func (k *Keys) Begin(input int, r *frame.Run) (serde.Column, error) {
 	k.extract = k.extracts[input]
+	k.services.run.Index, k.begun = state.None, r
 	return k.begin(r)
 }
 
@@ -130,7 +140,10 @@ func (k *Keys) Leave() error {
 }
 
 // At puts one key at hand, by its canonical encoding, until the next run begins.
-func (k *Keys) At(key []byte, hash uint64) { k.services.atKey(key, hash) }
+func (k *Keys) At(key []byte, hash uint64) {
+	k.begun = nil
+	k.services.atKey(key, hash)
+}
 
 // Decode makes the Go value of a canonical key at p.
 func (k *Keys) Decode(key []byte, p unsafe.Pointer) error {
@@ -149,14 +162,38 @@ func (k *Keys) Advance(watermark int64) error {
 	return k.ends.Flush()
 }
 
+// AtHand is operator.Runtime's: the key at hand with its element or timer. Drivers that know more put theirs in its place.
+func (k *Keys) AtHand(r *frame.Run) string { return operator.AtHand(k.Hand(r)) }
+
+// Hand is the key at hand, and its element or timer; "" if there is none.
+func (k *Keys) Hand(r *frame.Run) (key, what string) {
+	i := k.services.run.Index
+	if i < 0 || i >= k.canon.N {
+		return "", ""
+	}
+	key = operator.NamedKey(k.key.Key, k.canon.Bytes(i))
+	if r == nil {
+		return key, operator.NamedTimer(k.firing.domain, k.firing.at)
+	}
+	if r != k.begun { // a visit to all keys because of an element of another input
+		var ok bool
+		if i, ok = r.Culprit(); !ok {
+			return key, ""
+		}
+	}
+	return key, operator.NamedElement(r, i)
+}
+
 func (k *Keys) fireEvent(key []byte, hash uint64, _ []byte, at int64) error {
+	k.firing = timer{process.EventTime, at}
 	k.At(key, hash)
 	return k.handler.Fire(process.EventTime, key, at)
 }
 
 // fireProcessing is called for each processing-time timer that the clock is past; a stretch of its own.
 func (k *Keys) fireProcessing(key []byte, hash uint64, _ []byte, at int64) error {
-	k.services.RT.At = k.services.RT
+	k.services.RT.At, k.services.RT.Run = k.services.RT, nil
+	k.firing = timer{process.ProcessingTime, at}
 	k.At(key, hash)
 	if err := k.handler.Fire(process.ProcessingTime, key, at); err != nil {
 		return err

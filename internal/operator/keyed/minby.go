@@ -69,11 +69,11 @@ func (o *elements) push(r *frame.Run) error {
 	var err error
 	switch {
 	case o.In.Layout == serde.Fixed:
-		err = o.inPlace()
+		err = o.inPlace(r)
 	case o.change != nil:
 		err = o.changeCopies(r)
 	default:
-		err = o.chooseCopies()
+		err = o.chooseCopies(r)
 	}
 	if err == nil {
 		err = o.Out.Push(&o.run)
@@ -83,13 +83,16 @@ func (o *elements) push(r *frame.Run) error {
 }
 
 // inPlace is for layouts whose slots are the value.
-func (o *elements) inPlace() error {
+func (o *elements) inPlace(r *frame.Run) error {
 	size := o.In.Size
 	slots, fresh, err := o.first(o.run.N)
 	if err != nil {
 		return err
 	}
+	at := 0
+	defer r.Failing(&at)
 	for i, acc := range slots {
+		at = i
 		x := o.run.At(i)
 		if fresh[i] || o.choose != nil && o.choose(acc, x) {
 			copyPlain(acc, x, size)
@@ -100,6 +103,7 @@ func (o *elements) inPlace() error {
 		}
 		copyPlain(x, acc, size)
 	}
+	at = r.N
 	return nil
 }
 
@@ -108,7 +112,10 @@ func copyPlain(dst, src unsafe.Pointer, n uintptr) {
 }
 
 func (o *elements) changeCopies(r *frame.Run) error {
+	at := 0
+	defer r.Failing(&at)
 	for i := range o.run.N {
+		at = i
 		acc := o.run.At(i)
 		found, err := o.table.Load(i, acc)
 		if err != nil {
@@ -121,11 +128,15 @@ func (o *elements) changeCopies(r *frame.Run) error {
 			return err
 		}
 	}
+	at = r.N
 	return nil
 }
 
-func (o *elements) chooseCopies() error {
+func (o *elements) chooseCopies(r *frame.Run) error {
+	at := 0
+	defer r.Failing(&at)
 	for i := range o.run.N {
+		at = i
 		x := o.run.At(i)
 		found, err := o.table.Load(i, o.scratch)
 		if err != nil {
@@ -140,5 +151,6 @@ func (o *elements) chooseCopies() error {
 			return err
 		}
 	}
+	at = r.N
 	return nil
 }

@@ -25,7 +25,10 @@ func Reduce[T any](typ *frame.Type, key *operator.Key, f func(acc *T, x *T)) ope
 	o.inPlace = func(r *frame.Run, slots []unsafe.Pointer, fresh []bool) {
 		xs := frame.Values[T](r)
 		slots, fresh = slots[:len(xs)], fresh[:len(xs)]
+		at := 0
+		defer r.Failing(&at)
 		for i := range xs {
+			at = i
 			acc := (*T)(slots[i])
 			if fresh[i] {
 				*acc = xs[i]
@@ -34,6 +37,7 @@ func Reduce[T any](typ *frame.Type, key *operator.Key, f func(acc *T, x *T)) ope
 			f(acc, &xs[i])
 			xs[i] = *acc
 		}
+		at = len(xs)
 	}
 	o.combine = func(acc unsafe.Pointer, r *frame.Run, i int) {
 		x := (*T)(r.At(i))
@@ -73,6 +77,7 @@ func (o *reducer) Push(r *frame.Run) error {
 func (o *reducer) push(r *frame.Run) error { return o.each(r, o.pushPiece) }
 
 func (o *reducer) pushPiece(r *frame.Run) error {
+	o.RT.Run = r
 	if _, err := o.begin(r); err != nil {
 		return err
 	}
@@ -90,7 +95,10 @@ func (o *reducer) pushPiece(r *frame.Run) error {
 
 // copied is for layouts that pack or encode values.
 func (o *reducer) copied(r *frame.Run) error {
+	at := 0
+	defer r.Failing(&at)
 	for i := range r.N {
+		at = i
 		found, err := o.table.Load(i, o.acc)
 		if err != nil {
 			return err
@@ -102,5 +110,6 @@ func (o *reducer) copied(r *frame.Run) error {
 			return err
 		}
 	}
+	at = r.N
 	return nil
 }

@@ -44,6 +44,7 @@ func (k *Keys) Delete(d process.Domain, namespace []byte, at int64) {
 func (k *Keys) Timers(d process.Domain) int { return k.services.timers.Count(d) }
 
 func (k *Keys) fireEventIn(key []byte, hash uint64, namespace []byte, at int64) error {
+	k.firing = timer{process.EventTime, at}
 	k.At(key, hash)
 	return k.spaced.FireIn(process.EventTime, key, namespace, at)
 }
@@ -52,11 +53,12 @@ func (k *Keys) fireEventIn(key []byte, hash uint64, namespace []byte, at int64) 
 // callback that does it comes after the one at work, since it is for the same time.
 func (k *Keys) fireProcessingIn(key []byte, hash uint64, namespace []byte, at int64) error {
 	rt := k.services.RT
-	rt.At = rt
+	rt.At, rt.Run = rt, nil
 	if !k.flushing {
 		k.flushing = true
 		rt.Timers.Schedule(at, k.onFlush)
 	}
+	k.firing = timer{process.ProcessingTime, at}
 	k.At(key, hash)
 	return k.spaced.FireIn(process.ProcessingTime, key, namespace, at)
 }

@@ -84,6 +84,7 @@ func (o *driver) Open(rt *operator.Runtime) error {
 	if err := o.Unary.Open(rt); err != nil {
 		return err
 	}
+	rt.AtHand = o.atHand
 	o.sides.Open(rt)
 	o.emitter.Open(&o.Out)
 	if err := o.late.Open(rt, o.sides, o.spec.Late, o.In); err != nil {
@@ -125,6 +126,7 @@ func (o *driver) Push(r *frame.Run) error {
 	}
 	for from := 0; from < r.N; from += frame.MaxLen {
 		o.part = r.Slice(from, min(r.N, from+frame.MaxLen))
+		o.RT.Run = &o.part
 		if err := o.push(&o.part); err != nil {
 			return err
 		}
@@ -133,6 +135,7 @@ func (o *driver) Push(r *frame.Run) error {
 }
 
 func (o *driver) push(r *frame.Run) error {
+	o.keyer.canon.N = 0 // those of the run before
 	if err := o.assign(r, o.RT.Now); err != nil {
 		return err
 	}
@@ -155,9 +158,21 @@ func (o *driver) push(r *frame.Run) error {
 	return o.flush()
 }
 
+// atHand is operator.Runtime's: the result that is being made, or the element that is being added with its key.
+func (o *driver) atHand(r *frame.Run) string {
+	if text := o.k.AtHand(); text != "" || r == nil {
+		return text
+	}
+	i, ok := r.Culprit()
+	if !ok || i >= o.keyer.canon.N {
+		return ""
+	}
+	return operator.AtHand(operator.NamedKey(o.keyer.key.Key, o.keyer.canon.Bytes(i)), operator.NamedElement(r, i))
+}
+
 // ring is called when the clock may be past the end of a session of processing time.
 func (o *driver) ring(at int64) error {
-	o.RT.At = o.RT
+	o.RT.At, o.RT.Run = o.RT, nil
 	o.alarm.next = nil
 	if err := o.advance(max(at, o.RT.Now-1)); err != nil {
 		return err

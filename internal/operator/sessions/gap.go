@@ -51,13 +51,17 @@ func (a *assigner) assign(r *frame.Run, now int64) error {
 		}
 		return nil
 	}
+	at := 0
+	defer r.Failing(&at)
 	for i, start := range a.starts {
+		at = i
 		gap := a.gap.Of(r, i)
 		if gap <= 0 {
 			return fmt.Errorf("%s: open a session for an element: its gap is %d ms; it must be at least 1 ms", a.place, gap)
 		}
 		ends[i] = watermark.Add(start, gap)
 	}
+	at = r.N
 	return nil
 }
 

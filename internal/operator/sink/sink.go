@@ -3,6 +3,7 @@ package sink
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/flott-dev/flott/connector"
@@ -43,31 +44,42 @@ func Each[T any, F func(T) | func(*T)](typ *frame.Type, f F) operator.Operator {
 	o := &each{tail: tail{in: typ}}
 	switch f := any(f).(type) {
 	case func(T):
-		o.kernel = func(r *frame.Run) { callAll(frame.Values[T](r), f) }
+		o.kernel = func(r *frame.Run) { callAll(r, f) }
 	case func(*T):
 		o.kernel = func(r *frame.Run) {
-			xs := frame.Values[T](r)
+			xs, at := frame.Values[T](r), 0
+			defer r.Failing(&at)
 			for i := range xs {
+				at = i
 				f(&xs[i])
 			}
+			at = len(xs)
 		}
 	}
 	return o
 }
 
 // callAll is unrolled because Go keeps no register across a closure call.
-func callAll[T any](xs []T, f func(T)) {
+func callAll[T any](r *frame.Run, f func(T)) {
+	xs, at := frame.Values[T](r), 0
+	defer r.Failing(&at)
 	i := 0
 	for ; i+4 <= len(xs); i += 4 {
 		x := xs[i : i+4 : i+4]
+		at = i
 		f(x[0])
+		at = i + 1
 		f(x[1])
+		at = i + 2
 		f(x[2])
+		at = i + 3
 		f(x[3])
 	}
 	for ; i < len(xs); i++ {
+		at = i
 		f(xs[i])
 	}
+	at = len(xs)
 }
 
 func (o *each) Inputs() []operator.Input { return []operator.Input{o} }
@@ -91,13 +103,16 @@ func TryEach[T any](typ *frame.Type, f func(context.Context, T, connector.Elemen
 func (o *tryEach[T]) Inputs() []operator.Input { return []operator.Input{o} }
 
 func (o *tryEach[T]) Push(r *frame.Run) error {
-	at := connector.ElementContext{Watermark: o.watermark, ProcessingTime: o.rt.Now}
+	ctx, at := connector.ElementContext{Watermark: o.watermark, ProcessingTime: o.rt.Now}, 0
+	defer r.Failing(&at)
 	for i, x := range frame.Values[T](r) {
-		at.Timestamp = r.Time(i)
-		if err := o.f(o.rt.Ctx, x, at); err != nil {
+		at = i
+		ctx.Timestamp = r.Time(i)
+		if err := o.f(o.rt.Ctx, x, ctx); err != nil {
 			return err
 		}
 	}
+	at = r.N
 	return nil
 }
 
@@ -166,16 +181,31 @@ func (o *writer[T]) Open(rt *operator.Runtime) (err error) {
 func (o *writer[T]) Push(r *frame.Run) error {
 	xs := frame.Values[T](r)
 	if o.runs != nil {
-		return o.runs.WriteRun(xs, r.Times)
+		return noted(r, o.runs.WriteRun(xs, r.Times))
 	}
-	at := connector.ElementContext{Watermark: o.watermark, ProcessingTime: o.rt.Now}
+	ctx, at := connector.ElementContext{Watermark: o.watermark, ProcessingTime: o.rt.Now}, 0
+	defer r.Failing(&at)
 	for i, x := range xs {
-		at.Timestamp = r.Time(i)
-		if err := o.w.Write(x, at); err != nil {
+		at = i
+		ctx.Timestamp = r.Time(i)
+		if err := o.w.Write(x, ctx); err != nil {
 			return err
 		}
 	}
+	at = r.N
 	return nil
+}
+
+// noted notes which element of the run an error is about, if it says so.
+func noted(r *frame.Run, err error) error {
+	if err == nil {
+		return nil
+	}
+	var e *connector.ElementError
+	if errors.As(err, &e) && e.Index >= 0 {
+		r.Failing(&e.Index)
+	}
+	return err
 }
 
 func (o *writer[T]) Mark(m frame.Mark) error {

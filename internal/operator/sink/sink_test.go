@@ -202,6 +202,36 @@ func TestErrorsOfWritersComeBack(t *testing.T) {
 	}
 }
 
+// adder is a sink that takes runs and fails at negative elements.
+type adder struct{ sum *int64 }
+
+func (a adder) Writer(connector.WriterContext) (connector.Writer[int64], error) { return a, nil }
+func (a adder) Write(x int64, _ connector.ElementContext) error                 { return a.WriteRun([]int64{x}, nil) }
+func (adder) Flush(bool) error                                                  { return nil }
+func (adder) Close() error                                                      { return nil }
+func (a adder) WriteRun(xs []int64, _ []int64) error {
+	for i, x := range xs {
+		if *a.sum += x; x < 0 {
+			return fmt.Errorf("add: %w", &connector.ElementError{Index: i, Err: errors.New("it is negative")})
+		}
+	}
+	return nil
+}
+
+// A writer of runs says at which element it has failed.
+func TestWritersOfRunsNameTheirElement(t *testing.T) {
+	op := Writer(kit.TypeOf[int64](t), adder{new(int64)})
+	rt := kit.Runtime()
+	kit.Must(t, op.Open(rt))
+	r := kit.Run(t, nil, 3, 4, -5, int64(6))
+	rt.Run = r
+	err := op.Inputs()[0].Push(r)
+	if at := rt.Record(); err == nil || err.Error() != "add: it is negative" || at != "at element -5" {
+		t.Errorf("%v %s", err, at)
+	}
+	kit.Must(t, op.Close())
+}
+
 func TestSteadyStateAllocatesNothing(t *testing.T) {
 	typ := kit.TypeOf[int64](t)
 	sum := int64(0)
@@ -211,6 +241,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 			sum += x
 			return nil
 		}),
+		"writer of runs": Writer(typ, adder{&sum}),
 	} {
 		kit.AllocatesNothing(t, name, op, kit.Run(t, kit.Numbers(512), kit.Numbers(512)...))
 	}

@@ -11,7 +11,7 @@ type epoch struct {
 // onTime is called once the clock is past a time.
 func (o *driver) onTime(at int64) error {
 	o.alarm = nil
-	o.RT.At = o.RT
+	o.RT.At, o.RT.Run = o.RT, nil
 	if err := o.advance(at); err != nil {
 		return err
 	}

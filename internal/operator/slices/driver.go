@@ -122,6 +122,7 @@ func (o *driver) Open(rt *operator.Runtime) error {
 	if err := o.Unary.Open(rt); err != nil {
 		return err
 	}
+	rt.AtHand = o.atHand
 	o.side.Open(rt)
 	o.emitter.Open(&o.Out)
 	if err := o.late.Open(o.RT, o.side, o.spec.Late, o.In); err != nil {
@@ -205,11 +206,24 @@ func (o *driver) Push(r *frame.Run) error {
 	}
 	for from := 0; from < r.N; from += frame.MaxLen {
 		o.piece = r.Slice(from, min(r.N, from+frame.MaxLen))
+		o.RT.Run = &o.piece
 		if err := o.place(&o.piece); err != nil {
 			return err
 		}
 	}
 	return o.settle()
+}
+
+// atHand is operator.Runtime's: the result that is being made, or the element that is being added with its key.
+func (o *driver) atHand(r *frame.Run) string {
+	if text := o.k.AtHand(); text != "" || r == nil {
+		return text
+	}
+	i, ok := r.Culprit()
+	if !ok || i >= o.keys.canon.N {
+		return ""
+	}
+	return operator.AtHand(operator.NamedKey(o.keys.key.Key, o.keys.canon.Bytes(i)), operator.NamedElement(r, i))
 }
 
 // settle ends a stretch of work: what was emitted goes out.

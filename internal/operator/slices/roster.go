@@ -80,6 +80,7 @@ func (k *roster) of(r *frame.Run) ([]uint32, error) {
 	if k.table == nil {
 		return k.ids[:r.N], nil
 	}
+	k.canon.N = 0 // those of the run before
 	return k.identify(k.extract(r))
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 
 	"github.com/flott-dev/flott/internal/frame"
 	"github.com/flott-dev/flott/internal/host"
@@ -54,17 +53,10 @@ func (s *function) Open(rt *operator.Runtime) error {
 func (s *function) call(ctx context.Context, rt *process.Runtime) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = panicked(p)
+			err = operator.Recovered(p)
 		}
 	}()
 	return s.run(ctx, rt, s.feed)
-}
-
-func panicked(value any) error {
-	if err, ok := value.(error); ok {
-		return fmt.Errorf("panic in the source function: %w\n%s", err, debug.Stack())
-	}
-	return fmt.Errorf("panic in the source function: %v\n%s", value, debug.Stack())
 }
 
 // Close implements operator.Operator: the function is told to return; the job waits for its goroutine.

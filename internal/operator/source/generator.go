@@ -18,6 +18,8 @@ type generator[T any] struct {
 	rest    []stretch // arithmetic progressions: the next number and the step
 	pace    pace
 	waiting *operator.Callback
+	at      int64 // the number that f is called with, while it is
+	calling bool
 }
 
 // Generator returns the driver of a source of f(0) ... f(n-1); n < 0 is without end, rate is in elements per second of
@@ -36,8 +38,17 @@ func (s *generator[T]) Open(rt *operator.Runtime) error {
 	if s.rest = parts; !restored {
 		s.rest = []stretch{{int64(rt.Subtask), int64(rt.Parallelism)}}
 	}
+	rt.AtHand = s.atHand
 	s.pace = pace{perMilli: s.rate / float64(rt.Parallelism) / 1000, start: rt.Now}
 	return s.head.Open(rt)
+}
+
+// atHand is operator.Runtime's.
+func (s *generator[T]) atHand(*frame.Run) string {
+	if !s.calling {
+		return ""
+	}
+	return operator.AtHand(operator.Named("number", s.at))
 }
 
 // deal is the i-th of n parts of a progression, whose numbers are dealt out in turn; the first goes to the subtask that had
@@ -91,9 +102,12 @@ func (s *generator[T]) fill(xs []T) (made int) {
 		if len(s.rest) > 1 {
 			n = 1 // the next number may be another one's
 		}
+		s.calling = true
 		for i := range n {
-			xs[made+i] = s.f(p.from + int64(i)*p.to)
+			s.at = p.from + int64(i)*p.to
+			xs[made+i] = s.f(s.at)
 		}
+		s.calling = false
 		made += n
 		if n = n - 1; p.from+int64(n)*p.to > math.MaxInt64-p.to {
 			p.to = 0 // that was the last one there is

@@ -72,8 +72,10 @@ func (o *Extracting) Push(r *frame.Run) error {
 	}
 	o.run = *r
 	o.run.Times = o.times[:r.N]
-	from := 0
+	from, at := 0, 0
+	defer r.Failing(&at)
 	for i := range r.N {
+		at = i
 		ms, mark := o.extract(r, i, r.Time(i))
 		o.run.Times[i] = ms
 		if mark <= o.emitted {
@@ -88,6 +90,7 @@ func (o *Extracting) Push(r *frame.Run) error {
 		}
 		from = i + 1
 	}
+	at = r.N
 	if from == r.N {
 		return nil
 	}

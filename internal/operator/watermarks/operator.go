@@ -146,15 +146,18 @@ func (o *Operator) Push(r *frame.Run) error {
 			return err
 		}
 	}
-	o.run = *r
 	if o.assign != nil {
 		dst := r.Times
 		if dst == nil || r.Shared {
 			dst = o.times(r.N)
 		}
 		o.assign(r, dst)
+		o.run = *r
 		o.run.Times = dst
+	} else {
+		o.run = *r
 	}
+	o.rt.Run = &o.run
 	switch {
 	case o.ask != nil:
 		return o.pushAsking()
@@ -182,6 +185,7 @@ func (o *Operator) pushBounded() error {
 			if err := o.out.Push(&o.part); err != nil {
 				return err
 			}
+			o.run.Failing(&fell)
 			return fmt.Errorf("watermark: timestamp %d after %d: timestamps of this stream must not fall", o.run.Times[fell], o.bounded.highest)
 		}
 		slog.Warn("timestamps fall in a stream declared as ascending", "operator", o.rt.Name, "subtask", o.rt.Subtask,

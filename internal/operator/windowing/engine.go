@@ -35,6 +35,7 @@ type engine struct {
 
 	assigned row
 	at       view  // the window that the trigger is asked about
+	looked   bool  // it is one of the element or timer at hand
 	cleanup  int64 // its cleanup time
 	phase    phase
 	merged   *merge
@@ -78,6 +79,7 @@ func (e *engine) open(rt *operator.Runtime, sides *operator.Sides) error {
 	if err := e.keys.OpenSpaced(rt, sides, e.windows.Key, e); err != nil {
 		return err
 	}
+	rt.AtHand = e.atHand
 	e.run = e.keys.Current()
 	e.timerKey = e.keys.NewKey()
 	if err := e.fired.set(&e.windows, e.windows.New(), 1); err != nil {
@@ -177,6 +179,7 @@ func (e *engine) Flush() error {
 
 // element takes element i of a run.
 func (e *engine) element(input int, r *frame.Run, i int) error {
+	e.looked = false
 	ts := r.Time(i)
 	if err := e.assign[input](&e.assigned, r, i, ts, e.rt.Now); err != nil {
 		return e.errorf("assign an element to windows: %w", err)
@@ -213,7 +216,7 @@ func (e *engine) addAll(input int, r *frame.Run, i int, ts int64) (taken bool, e
 
 // look puts a window at hand and says whether it is not late.
 func (e *engine) look(w view) bool {
-	e.at = w
+	e.at, e.looked = w, true
 	e.cleanup = e.cleanupTime(w.max)
 	return e.domain == process.ProcessingTime || e.cleanup > e.watermark
 }
@@ -300,6 +303,23 @@ func (e *engine) key() (unsafe.Pointer, error) {
 		}
 	}
 	return e.timerKey, nil
+}
+
+// atHand is operator.Runtime's: the key at hand, the window if it is known, and the element or timer; an element that had
+// waited to be folded if it is that one's turn.
+func (e *engine) atHand(r *frame.Run) string {
+	key, what := e.keys.Hand(r)
+	if key == "" && what == "" {
+		return ""
+	}
+	w := ""
+	if e.looked && e.windows.Size != 0 {
+		w = operator.NamedAt("window", e.windows.Handle, e.at.p)
+	}
+	if l, ok := e.contents.(*logged); ok && l.reading {
+		what = operator.NamedElement(&l.run, l.turn)
+	}
+	return operator.AtHand(key, w, what)
 }
 
 // Timers is the number of timers of a domain, over all keys and windows.

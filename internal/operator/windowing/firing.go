@@ -7,7 +7,7 @@ import (
 
 // FireIn implements keyed.SpacedHandler: a timer of the trigger or the one that removes a window, or both.
 func (e *engine) FireIn(d process.Domain, key, namespace []byte, at int64) error {
-	e.canon, e.decoded = key, false
+	e.canon, e.decoded, e.looked = key, false, false
 	err := e.timer(d, namespace, at)
 	e.canon = nil
 	return err
@@ -61,7 +61,7 @@ func (e *engine) fire(namespace []byte) error {
 		}
 	}
 	f.maxes = e.windows.maxes(f.maxes[:0], f.p, 1)
-	e.at = view{p: f.p, b: namespace, max: f.maxes[0]}
+	e.at, e.looked = view{p: f.p, b: namespace, max: f.maxes[0]}, true
 	e.cleanup = e.cleanupTime(e.at.max)
 	return nil
 }

@@ -31,6 +31,8 @@ type logged struct {
 	pending statebackend.ListTable
 	buf     buffer
 	run     frame.Run
+	reading bool   // what waits in run is being folded
+	turn    int    // of which element
 	least   uint32 // elements that may always wait
 	slot    [1]unsafe.Pointer
 	fresh   [1]bool
@@ -149,9 +151,12 @@ func (c *logged) read(i int, h *head, acc unsafe.Pointer) error {
 	}
 	_, err := c.buf.load(c.pending, i)
 	c.run = c.buf.col.Run()
+	c.reading = true
 	for k := 0; k < c.run.N && err == nil; k++ {
+		c.turn = k
 		c.k.Add(acc, k == 0 && !h.Folded, &c.run, k)
 	}
+	c.reading = false
 	c.buf.reset()
 	return err
 }

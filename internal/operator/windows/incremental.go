@@ -5,6 +5,7 @@ import (
 
 	"github.com/flott-dev/flott/agg"
 	"github.com/flott-dev/flott/internal/frame"
+	"github.com/flott-dev/flott/internal/operator"
 	"github.com/flott-dev/flott/serde"
 	"github.com/flott-dev/flott/window"
 )
@@ -45,7 +46,10 @@ type Incremental struct {
 	// EmitColumn appends the results of the accumulators at[i] of accs with the keys ids[i] of keys to out, which has room.
 	EmitColumn func(out *frame.Column, keys, window, accs unsafe.Pointer, ids, at []uint32, ts int64)
 
-	own func(*Incremental) // makes Emit and EmitColumn with memory of their own
+	// AtHand tells in a failure which key and window a result was being made for, as operator.AtHand does; "" if none was.
+	AtHand func() string
+
+	own func(*Incremental) // makes Emit, EmitColumn and AtHand with memory of their own
 }
 
 // Own is the kernels of one subtask. Drivers take it, since what makes results has memory of its own.
@@ -155,20 +159,26 @@ func adding[T, A any](k *Incremental, a *adder[T, A]) {
 	}
 	k.AddColumn = func(accs unsafe.Pointer, ids []uint32, fresh []bool, r *frame.Run, from int) {
 		xs := frame.Values[T](r)[from : from+len(ids)]
+		at := from
+		defer r.Failing(&at)
 		if !plain {
 			for i := range xs {
+				at = from + i
 				a.add(cell[A](accs, ids[i]), fresh != nil && fresh[i], &xs[i])
 			}
+			at = r.N
 			return
 		}
 		f := a.f
 		for i := range xs { // cell is not inlined everywhere
+			at = from + i
 			acc := (*A)(unsafe.Add(accs, uintptr(ids[i])*unsafe.Sizeof(*(*A)(accs))))
 			if fresh != nil && fresh[i] {
 				*acc = f.Create()
 			}
 			f.Add(acc, xs[i])
 		}
+		at = r.N
 	}
 }
 
@@ -208,8 +218,9 @@ func merging[A any](k *Incremental, a merger[A], plain bool) {
 
 // emission is what the function that makes results gets by address: locals would be allocated for each call.
 type emission[K any, W window.Window, X any] struct {
-	info window.Info[K, W]
-	x    X
+	info   window.Info[K, W]
+	x      X
+	making bool
 }
 
 // emitting compiles what makes results.
@@ -218,14 +229,20 @@ type emission[K any, W window.Window, X any] struct {
 func emitting[K any, W window.Window, A, R, X any](k *Incremental, a results[A, R], emit func(x *X, info *window.Info[K, W], r R)) {
 	k.own = func(k *Incremental) {
 		e := new(emission[K, W, X])
+		k.AtHand = func() string {
+			if !e.making {
+				return ""
+			}
+			return operator.AtHand(operator.Named("key", e.info.Key), operator.Named("window", e.info.Window))
+		}
 		k.Emit = func(out *frame.Column, key, w, acc unsafe.Pointer, ts int64) {
-			e.info = window.Info[K, W]{Key: *(*K)(key), Window: *(*W)(w)}
+			e.info, e.making = window.Info[K, W]{Key: *(*K)(key), Window: *(*W)(w)}, true
 			emit(&e.x, &e.info, a.Result((*A)(acc)))
 			frame.Add(out, e.x, ts)
 			*e = emission[K, W, X]{}
 		}
 		k.EmitColumn = func(out *frame.Column, keys, w, accs unsafe.Pointer, ids, at []uint32, ts int64) {
-			e.info.Window = *(*W)(w)
+			e.info.Window, e.making = *(*W)(w), true
 			emitColumn(e, a, emit, out, keys, accs, ids, at, ts)
 			*e = emission[K, W, X]{}
 		}
