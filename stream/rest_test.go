@@ -198,9 +198,10 @@ func TestFailuresAreListedByREST(t *testing.T) {
 	}
 	s := &served{t, job, job.WebInterfaceURL()}
 	type entry struct {
-		Name string `json:"exceptionName"`
-		Task string `json:"taskName"`
-		Text string `json:"stacktrace"`
+		Name   string            `json:"exceptionName"`
+		Task   string            `json:"taskName"`
+		Text   string            `json:"stacktrace"`
+		Labels map[string]string `json:"failureLabels"`
 	}
 	e := until(s, "/jobs/"+job.ID()+"/exceptions", func(x struct {
 		History struct{ Entries []entry } `json:"exceptionHistory"`
@@ -208,7 +209,7 @@ func TestFailuresAreListedByREST(t *testing.T) {
 	) bool {
 		return len(x.History.Entries) > 1
 	}).History.Entries[0]
-	if e.Name != "*errors.errorString" || e.Task != "breaks (1/1)" || !strings.Contains(e.Text, "boom") {
+	if e.Name != "*errors.errorString" || e.Task != "breaks (1/1)" || !strings.Contains(e.Text, ", at element 1: boom") || e.Labels["repeated"] < "2" {
 		t.Errorf("%+v", e)
 	}
 	job.Cancel()

@@ -86,6 +86,7 @@ func (f *counter) ProcessElement(_ *process.KeyedContext[int64], _ int64, out *p
 func shortJob() {
 	with := flag.Bool("job", false, "run a job")
 	broken := flag.Bool("broken", false, "let it fail")
+	panics := flag.Bool("panics", false, "let it panic")
 	flag.Parse()
 	fmt.Println("arguments:", flag.Args())
 	if !*with {
@@ -95,6 +96,9 @@ func shortJob() {
 	env.FromElements(1, 2, 3).TryMap(func(_ context.Context, x int) (int, error) {
 		if *broken {
 			return 0, fmt.Errorf("no %d", x)
+		}
+		if *panics {
+			panic(fmt.Sprint("no ", x))
 		}
 		return x, nil
 	}).Print()

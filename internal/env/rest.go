@@ -286,7 +286,7 @@ func (s *served) View() *rest.View {
 }
 
 func (s *served) failure(f *jobmanager.Failure) rest.Failure {
-	out := rest.Failure{At: f.At.UnixMilli(), Attempt: f.Attempt, Class: rest.ErrorClass(f.Err), Text: f.Err.Error()}
+	out := rest.Failure{At: f.At.UnixMilli(), Attempt: f.Attempt, Class: rest.ErrorClass(f.Err), Text: f.Err.Error(), Same: f.Same}
 	var at *task.Error
 	if errors.As(f.Err, &at) {
 		out.Task = at.Operator + " (" + strconv.Itoa(at.Subtask+1) + ")"

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/flott-dev/flott/internal/control"
+	"github.com/flott-dev/flott/internal/operator"
 	"github.com/flott-dev/flott/internal/taskmanager"
 )
 
@@ -157,8 +158,13 @@ func (s *supervisor) warn(err error) {
 	j.mu.Lock()
 	same, restarts := j.repeats.times, j.record.Restarts
 	j.mu.Unlock()
-	if same&(same-1) == 0 {
-		slog.Warn("a job is restarted after a failure", "job", j.job.Name, "restarts", restarts, "same failure in a row", same, "error", err)
+	if same&(same-1) != 0 {
+		return
+	}
+	text, stack := operator.WithoutStack(err)
+	slog.Warn("a job is restarted after a failure", "job", j.job.Name, "restarts", restarts, "same failure in a row", same, "error", text)
+	if stack != "" {
+		slog.Debug("the stack of the panic that a job is restarted after", "job", j.job.Name, "restarts", restarts, "stack", stack)
 	}
 }
 

@@ -47,3 +47,30 @@ func TestFailuresThatAreFollowedByRestartsAreLogged(t *testing.T) {
 		})
 	}
 }
+
+// A panic is logged on one line; its stack is for those who look for it.
+func TestStacksAreLoggedApart(t *testing.T) {
+	before := slog.Default()
+	t.Cleanup(func() { slog.SetDefault(before) })
+	synctest.Test(t, func(t *testing.T) {
+		for level, stacks := range map[slog.Level]int{slog.LevelInfo: 0, slog.LevelDebug: 1} {
+			var said bytes.Buffer
+			slog.SetDefault(slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: level})))
+			p := newProgram(t)
+			p.source("failing", 1, hooks{poll: func(*operator.Runtime) (operator.Status, error) { panic(errBoom) }})
+			j := p.submit(t.Context(), &control.FixedDelay{Attempts: 1, Delay: time.Second})
+			ends(t, "failing", j, Failed, errBoom)
+			text := said.String()
+			warning, _, _ := strings.Cut(text, "\n")
+			if !strings.Contains(warning, "panic: boom (jobmanager/supervisor_test.go:") || strings.Contains(warning, "goroutine") {
+				t.Errorf("%v: the warning is %s", level, warning)
+			}
+			if n := strings.Count(text, "stack=\"goroutine "); n != stacks || strings.Count(text, "debug.Stack") != stacks {
+				t.Errorf("%v: %d stacks, want %d: %s", level, n, stacks, text)
+			}
+			if f := j.Record().Failures; !strings.Contains(f[0].Err.Error(), "\ngoroutine ") {
+				t.Errorf("%v: the stack is not remembered: %v", level, f[0].Err)
+			}
+		}
+	})
+}

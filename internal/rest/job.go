@@ -82,6 +82,7 @@ type Failure struct {
 	Class   string // what kind of error the cause is
 	Text    string // all of it
 	Task    string // the subtask that failed, "name (1/4)"; "" if it was none
+	Same    int    // how often the same failure has come in a row by then
 }
 
 // Vertex is a vertex at one moment.

@@ -299,6 +299,9 @@ type taskException struct {
 	Timestamp int64  `json:"timestamp"`
 }
 
+// repeatedLabel labels a failure that came several times in a row with how often: what a record does that can't be processed.
+const repeatedLabel = "repeated"
+
 // shownExceptions is how many are answered if the client does not say.
 const shownExceptions = 20
 
@@ -323,6 +326,9 @@ func jobExceptions(job Job, r *http.Request) (any, error) {
 	for i := range failures {
 		f := &failures[i]
 		e := exceptionEntry{Name: f.Class, Stack: f.Text, Timestamp: f.At, Labels: map[string]string{}}
+		if f.Same > 1 {
+			e.Labels[repeatedLabel] = strconv.Itoa(f.Same)
+		}
 		if f.Task != "" {
 			id, place := taskManagerID, taskManagerPath
 			e.Task, e.Endpoint, e.TaskManager = &f.Task, &place, &id
