@@ -253,9 +253,8 @@ func (j *stateJob) observe(ctx context.Context, d time.Duration, checkpoints int
 		most = chainPatience
 	}
 	stop := watchMemory(&o.peak)
-	from := j.brought()
+	from := j.out.begin(checkpoints > 0) + j.written.Load()
 	start, cpu := time.Now(), cpuSeconds()
-	j.out.begin(checkpoints > 0)
 	err = j.until(ctx, func() bool {
 		if checkpoints > 0 {
 			book.read(j.job, j.brought())

@@ -68,13 +68,16 @@ func (m *meters) limit(rate float64) {
 	}
 }
 
-// begin starts a window; barriers says whether there will be any. The window's figures are those of end.
-func (m *meters) begin(barriers bool) {
+// begin starts a window; barriers says whether there will be any. The window's figures are those of end. It returns how many
+// elements had come out: those after them are in the window.
+func (m *meters) begin(barriers bool) (before uint64) {
 	for _, w := range m.all {
 		w.mu.Lock()
+		before += w.n
 		w.lookout = lookout{on: true, barriers: barriers, last: m.feed.now()}
 		w.mu.Unlock()
 	}
+	return before
 }
 
 // outputs are the figures of a window: gaps between two outputs of a subtask, and the time from when elements were due.

@@ -88,6 +88,18 @@ func TestLinesAreChosenByPartsOfTheirNames(t *testing.T) {
 	}
 }
 
+// What has come out when a window begins is not in it, and what comes later is, whatever comes in between.
+func TestWindowsHoldWhatComesAfterTheirBegin(t *testing.T) {
+	m := newMeters(newFeed(2, uniform(2)), 2)
+	m.all[0].take([]touched{{1, 1, 1}}, time.Second)
+	before := m.begin(false)
+	m.all[1].take([]touched{{2, 1, 1}, {2, 2, 1}}, 2*time.Second)
+	after, _ := m.total()
+	if in := m.end().latency.n; before != 1 || after-before != 2 || in != 2 {
+		t.Errorf("%d elements before, %d after, %d in the window", before, after, in)
+	}
+}
+
 // A line that can't be measured costs its own figures only.
 func TestLinesAfterOneThatFailsAreMeasured(t *testing.T) {
 	var out, notes bytes.Buffer
