@@ -33,6 +33,7 @@ type driver[K comparable] struct {
 	key1   func(n int) K
 	keys   int
 	models []*model
+	frozen int // snapshots: each other one is read by batches where there are some
 }
 
 func newDriver[K comparable](t *tester, seed uint64, keys, fat int, key func(n int) K) *driver[K] {
@@ -79,9 +80,10 @@ func (d *driver[K]) freezeAs(how statebackend.Freezing) *snapshot {
 	f, err := d.store.Freeze(how)
 	ok(d.t, err)
 	s := &snapshot{frozen: f, want: d.want(), late: d.r.IntN(4) == 0}
+	d.frozen++
 	for _, table := range f.Tables() {
 		rows := table.Rows
-		if d.r.IntN(2) == 0 {
+		if d.frozen%2 == 0 {
 			rows = rowsOf(table)
 		}
 		next, stop := iter.Pull2(rows)

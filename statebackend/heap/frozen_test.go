@@ -36,6 +36,7 @@ type driver[K comparable] struct {
 	key1   func(n int) K
 	keys   int
 	models []*model
+	frozen int // snapshots: each other one is read by batches where there are some
 }
 
 func newDriver[K comparable](t testing.TB, seed uint64, keys, fat int, key func(n int) K) *driver[K] {
@@ -80,9 +81,10 @@ func (d *driver[K]) freeze() *snapshot {
 	f, err := d.store.Freeze(statebackend.Freezing{})
 	ok(d.t, err)
 	s := &snapshot{frozen: f, want: d.want(), late: d.r.IntN(4) == 0}
+	d.frozen++
 	for _, table := range f.Tables() {
 		rows := table.Rows
-		if d.r.IntN(2) == 0 {
+		if d.frozen%2 == 0 {
 			rows = rowsOf(table)
 		}
 		next, stop := iter.Pull2(rows)
