@@ -231,7 +231,7 @@ func (w *jsonWriter) time() error {
 		if err != nil {
 			return err
 		}
-		if o := int(int32(offset)); o != 0 {
+		if o := int(int32(offset)); o != 0 && o%60 == 0 { // RFC 3339 has no seconds of offsets, as local mean times do
 			t = t.In(time.FixedZone("", o))
 		}
 	}
