@@ -18,7 +18,7 @@ import (
 const (
 	diskShare  = 10            // of the state, for memory
 	diskRows   = 72            // percent of a subtask's memory, for rows: the rest is for blocks, a quarter as much, and for what is spare
-	diskLeast  = 64 << 10      // bytes for rows, where there is little state
+	diskLeast  = 64 << 10      // bytes for rows, where there is little state: fewer would be a file and a sync every few elements
 	diskWarmUp = 4             // times as long as what is counted
 	zipfSteps  = 1 << 16       // into which all draws are parted
 	zipfSpread = 2_654_435_761 // a prime: frequent keys lie anywhere among the others
@@ -87,7 +87,7 @@ func newPlainLedger(in string, memory int64) *plainLedger {
 		return l
 	}
 	options := &pebbledb.Options{
-		Cache: l.blocks, MemTableSize: uint64(memory / 8), DisableWAL: true, FormatMajorVersion: pebbledb.FormatNewest, Logger: quiet{},
+		Cache: l.blocks, MemTableSize: uint64(max(memory/8, diskLeast)), DisableWAL: true, FormatMajorVersion: pebbledb.FormatNewest, Logger: quiet{},
 	}
 	for i := range options.Levels {
 		options.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
