@@ -28,7 +28,7 @@ func addressesStayGoodForTheWholeRun(t *tester) {
 	ok(t, err)
 	out, fresh := make([]unsafe.Pointer, longRun), make([]bool, longRun)
 	far := make([]unsafe.Pointer, longRun)
-	for round := range int64(20) {
+	for round := range int64(rounds(20)) {
 		k.run(numbers(0, longRun)...)
 		ok(t, table.Slots(0, longRun, out, fresh))
 		ok(t, other.Slots(0, longRun, far, make([]bool, longRun)))

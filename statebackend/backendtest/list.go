@@ -48,18 +48,19 @@ func testLists[K comparable, V any](t *tester, key func(int) K, value func(*rand
 	for _, n := range names {
 		o.want[n] = map[K][]V{}
 	}
-	for round := range rounds(600) {
+	n := rounds(600)
+	for round := range n {
 		o.ns = names[o.rnd.IntN(len(names))]
 		if ns != nil {
 			o.table.SetNamespace([]byte(o.ns))
 		}
 		keys := make([]K, 1+o.rnd.IntN(40))
 		for i := range keys {
-			keys[i] = key(o.rnd.IntN(1 + 2*(round%300)))
+			keys[i] = key(o.rnd.IntN(1 + 2*(round%(n/2))))
 		}
 		o.run(keys...)
 		for range 1 + o.rnd.IntN(60) {
-			o.step(o.rnd.IntN(len(keys)), names, ns != nil, round > 300)
+			o.step(o.rnd.IntN(len(keys)), names, ns != nil, round > n/2)
 		}
 		if round%100 == 99 {
 			o.check()

@@ -161,7 +161,7 @@ func (o *oracle[K, V]) enter() {
 
 // round does one run: the set of keys grows in the first third, turns over in the second, shrinks in the last.
 func (o *oracle[K, V]) round(round int) {
-	n := 1 + o.rnd.IntN(40)
+	n, third := 1+o.rnd.IntN(40), rounds(900)/3
 	domain := 1 + 8*round
 	keys := make([]K, n)
 	for i := range keys {
@@ -176,7 +176,7 @@ func (o *oracle[K, V]) round(round int) {
 			o.enter()
 		case op < 2:
 			o.checkKey(i)
-		case op < 4 && round > 300 || round > 600:
+		case op < 4 && round > third || round > 2*third:
 			ok(o.t, o.table.Delete(i))
 			delete(o.want[o.namespace], keys[i])
 		case fixed && op < 6:
