@@ -67,6 +67,6 @@ func TestBothPathsGiveTheSame(t *testing.T) {
 	for seed := uint64(10_000); seed < 10_150; seed++ {
 		tr := newTrial(t, seed)
 		tr.twin = tr.general(t, tr.h.rt.Now)
-		tr.run(t, seed)
+		tr.run(t, seed, func(int) {})
 	}
 }

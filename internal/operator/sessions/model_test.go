@@ -357,7 +357,8 @@ func chainsOf(o *driver) (n int) {
 	return n
 }
 
-func (tr *trial) run(t *testing.T, seed uint64) {
+// run gives elements and time to the end, and calls then after each step.
+func (tr *trial) run(t *testing.T, seed uint64, then func(step int)) {
 	for step := range 40 {
 		tr.elements(t)
 		tr.compare(seed, step, false)
@@ -365,6 +366,7 @@ func (tr *trial) run(t *testing.T, seed uint64) {
 			tr.progress()
 			tr.compare(seed, step, true)
 		}
+		then(step)
 	}
 	if tr.domain == process.ProcessingTime {
 		tr.clock(math.MaxInt64)
@@ -377,6 +379,6 @@ func (tr *trial) run(t *testing.T, seed uint64) {
 
 func TestSessionsBehaveAsTheGeneralOperator(t *testing.T) {
 	for seed := range uint64(400) {
-		newTrial(t, seed).run(t, seed)
+		newTrial(t, seed).run(t, seed, func(int) {})
 	}
 }

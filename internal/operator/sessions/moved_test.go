@@ -4,10 +4,8 @@ import (
 	"math"
 	"testing"
 
-	"github.com/flott-dev/flott/internal/frame"
 	kit "github.com/flott-dev/flott/internal/operator/operatortest"
 	"github.com/flott-dev/flott/internal/operator/windowing"
-	"github.com/flott-dev/flott/process"
 )
 
 // move goes on with another driver, which begins with a snapshot of the one before: the general one, or sessions.
@@ -30,23 +28,11 @@ func (tr *trial) move(t *testing.T, general bool) {
 func TestSessionsMoveBetweenDrivers(t *testing.T) {
 	for seed := range uint64(300) {
 		tr := newTrial(t, seed)
-		for step := range 40 {
-			tr.elements(t)
-			tr.compare(seed, step, false)
-			if tr.rng.IntN(3) == 0 {
-				tr.progress()
-				tr.compare(seed, step, true)
-			}
+		tr.run(t, seed, func(step int) {
 			if tr.rng.IntN(5) == 0 {
 				tr.move(t, tr.rng.IntN(2) == 0)
 				tr.compare(seed, step, true)
 			}
-		}
-		if tr.domain == process.ProcessingTime {
-			tr.clock(math.MaxInt64)
-		} else {
-			tr.watermark(frame.MaxWatermark)
-		}
-		tr.compare(seed, 40, true)
+		})
 	}
 }
