@@ -61,6 +61,7 @@ func launchFlags(f *flag.FlagSet) *launch {
 	textFlag(f, &l.savepoint, "s", "fromSavepoint", "start from the savepoint or retained checkpoint at `PATH`")
 	boolFlag(f, &l.allow, "n", "allowNonRestoredState", "drop state of the savepoint that the program has no operator for")
 	textFlag(f, &l.claim, "cm", "claimMode", "whose the savepoint is afterwards: `MODE` no_claim (the default), claim or legacy")
+	textFlag(f, &l.claim, "rm", "restoreMode", "the old name of -cm `MODE`")
 	f.StringVar(&l.recover, "recover", "", "keep checkpoints in the folder `DIR`, and go on from the last one if the program was killed")
 	parallelism := func(text string) error {
 		n, err := strconv.Atoi(text)
