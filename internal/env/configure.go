@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/flott-dev/flott/internal/config"
 )
@@ -204,7 +205,13 @@ func (a *application) files() {
 func (a *application) restart() {
 	s, c := a.s, a.c
 	const p = "restart-strategy."
-	switch kind, _ := c.Text(p + "type"); kind {
+	kind, _ := c.Text(p + "type")
+	for _, key := range c.Keys() {
+		if of, _, ok := strings.Cut(strings.TrimPrefix(key, p), "."); ok && strings.HasPrefix(key, p) && of != kind {
+			a.warn(key, "ignored, as restart-strategy.type is not %s", of)
+		}
+	}
+	switch kind {
 	case "none", "off", "disable":
 		s.Restart = NoRestart()
 	case "fixed-delay":

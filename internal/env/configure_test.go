@@ -147,6 +147,21 @@ func TestEveryKeyOfTheTableArrives(t *testing.T) {
 	}
 }
 
+// Keys of a restart strategy that is not chosen do nothing, which is told.
+func TestKeysOfOtherRestartStrategiesAreTold(t *testing.T) {
+	const key = "restart-strategy.fixed-delay.attempts"
+	for kind, told := range map[string]bool{"": true, "failure-rate": true, "exponential-delay": true, "off": true, "fixed-delay": false} {
+		keys := map[string]string{key: "3"}
+		if kind != "" {
+			keys["restart-strategy"] = kind
+		}
+		w := configured(t, keys).Warnings()
+		if told != (len(w) == 1) || told && !strings.Contains(w[0], key+": ignored, as restart-strategy.type is not fixed-delay") {
+			t.Errorf("%q: warnings %q", kind, w)
+		}
+	}
+}
+
 func TestExponentialDelayIsSetByItsKeys(t *testing.T) {
 	const p = "restart-strategy.exponential-delay."
 	restart := func(keys map[string]string) *control.ExponentialDelay {
