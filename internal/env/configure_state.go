@@ -64,7 +64,7 @@ func (a *application) state() {
 	set(&to.Local.Read, c.Boolean, "state.backend.local-recovery")
 	set(&to.Local.Backup, c.Boolean, local+"enabled")
 	set(&to.Local.Read, c.Boolean, "execution.state-recovery.from-local")
-	set(&to.Local.Dirs, c.List, local+"dirs")
+	a.localDirs(local + "dirs")
 	set(&to.MemoryLimit, c.Bytes, "state.memory-storage.limit")
 	set(&to.Dir, c.Text, p+"dir")
 	set(&to.SavepointDir, c.Text, p+"savepoint-dir")
@@ -98,6 +98,23 @@ func (a *application) state() {
 		to.SavepointDir = memorySavepoints
 	case old == "filesystem" && to.SavepointDir == "":
 		a.mistake("savepoints.state.backend", "savepoints are to lie in files, and no folder is set: set execution.checkpointing.savepoint-dir")
+	}
+}
+
+// localDirs applies the folders of local copies. Flink has commas between them.
+func (a *application) localDirs(key string) {
+	dirs, ok := a.c.List(key)
+	if !ok {
+		return
+	}
+	to := &a.s.Checkpoints.Local.Dirs
+	*to = nil
+	for _, list := range dirs {
+		for dir := range strings.SplitSeq(list, ",") {
+			if dir = strings.TrimSpace(dir); dir != "" {
+				*to = append(*to, dir)
+			}
+		}
 	}
 }
 

@@ -147,6 +147,15 @@ func TestEveryKeyOfTheTableArrives(t *testing.T) {
 	}
 }
 
+func TestFoldersOfLocalCopiesMayHaveCommasBetween(t *testing.T) {
+	for _, value := range []string{"/a;/b", "/a,/b", " /a , /b,"} {
+		e := configured(t, map[string]string{"taskmanager.state.local.root-dirs": value})
+		if got := e.Settings.Checkpoints.Local.Dirs; !slices.Equal(got, []string{"/a", "/b"}) {
+			t.Errorf("%q: folders %q", value, got)
+		}
+	}
+}
+
 // Keys of a restart strategy that is not chosen do nothing, which is told.
 func TestKeysOfOtherRestartStrategiesAreTold(t *testing.T) {
 	const key = "restart-strategy.fixed-delay.attempts"
