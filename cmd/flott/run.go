@@ -267,6 +267,10 @@ func (a *app) runDetached(p *program, log string) error {
 		return err
 	}
 	defer f.Close()
+	var before int64 // of runs of before
+	if info, err := f.Stat(); err == nil {
+		before = info.Size()
+	}
 	if err := p.startDetached(f); err != nil {
 		return err
 	}
@@ -291,7 +295,7 @@ func (a *app) runDetached(p *program, log string) error {
 			if err == nil {
 				err = errors.New("the program doesn't contain a Flott job: it ended without calling Execute")
 			}
-			return fmt.Errorf("%w\n%s", err, lastLines(f.Name()))
+			return fmt.Errorf("%w\n%s", err, lastLines(f.Name(), before))
 		case <-time.After(reportPause):
 		}
 	}
@@ -311,14 +315,17 @@ func openLog(log, name string) (*os.File, error) {
 	return f, nil
 }
 
-// lastLines are the last lines of a file.
-func lastLines(name string) string {
+// lastLines are the last lines of what a file has from a place on.
+func lastLines(name string, from int64) string {
 	const most = 20
 	f, err := os.Open(name)
 	if err != nil {
 		return ""
 	}
 	defer f.Close()
+	if _, err := f.Seek(from, io.SeekStart); err != nil {
+		return ""
+	}
 	var lines []string
 	for s := bufio.NewScanner(f); s.Scan(); {
 		if lines = append(lines, s.Text()); len(lines) > most {
