@@ -10,14 +10,17 @@ import (
 	"github.com/flott-dev/flott/internal/host"
 )
 
-// Depth is the number of frames that a channel holds before its producer waits.
+// Depth is the number of frames that a channel holds at most before its producer waits.
 const Depth = 8
+
+// LeastDepth is what it holds of a consumer that is slow: one to work on, and one to follow.
+const LeastDepth = 2
 
 // Overdraft is how many more frames a channel takes of a producer that looks for room before it begins to work, so as not to
 // wait in the middle of it: what one run makes of itself seldom needs more.
 const Overdraft = 8
 
-// urgent is how many frames there may be when one is sent that must not wait: a barrier, with what lies before it.
+// urgent is how many frames there may be at most, when one is sent that must not wait: a barrier, with what lies before it.
 const urgent = ringLen - 2
 
 // ringLen is the number of slots of a ring. The way back has room for every frame that there can be: those under way, one
@@ -79,8 +82,9 @@ func (r *ring) below(limit uint64) bool {
 // Channel connects one producing with one consuming subtask: frames in order one way, empty frames back. Beside the queue
 // the producer can announce that a barrier stands in it.
 type Channel struct {
-	full    ring // producer -> consumer
-	empty   ring // consumer -> producer
+	full    ring          // producer -> consumer
+	empty   ring          // consumer -> producer
+	depth   atomic.Uint32 // 0: Depth
 	waiting atomic.Bool
 	notice  atomic.Pointer[notice] // the last one
 	notices *atomic.Uint32         // of the gate that reads the channel: how many there were; nil without a gate
@@ -96,8 +100,20 @@ type notice struct {
 	at    uint64
 }
 
+// Hold has the channel hold so many frames, LeastDepth to Depth: fewer of a slow consumer, so that a barrier behind them does not
+// wait for long. What it has already stays. Consumer only.
+func (c *Channel) Hold(frames int) { c.depth.Store(uint32(min(max(frames, LeastDepth), Depth))) }
+
+// limit is how many frames it takes at the moment from a producer that may exceed what it holds by some.
+func (c *Channel) limit(over uint64) uint64 {
+	if n := c.depth.Load(); n != 0 {
+		return min(uint64(n)+over, urgent)
+	}
+	return min(Depth+over, urgent)
+}
+
 // Offer sends f; false if the channel is full. Producer only.
-func (c *Channel) Offer(f *frame.Frame) bool { return c.offer(f, Depth) }
+func (c *Channel) Offer(f *frame.Frame) bool { return c.offer(f, c.limit(0)) }
 
 func (c *Channel) offer(f *frame.Frame, limit uint64) bool {
 	if !c.full.put(f, limit) {
@@ -118,7 +134,7 @@ func (c *Channel) announce(value int64) {
 
 // AwaitRoom announces that the producer waits for room; it reports whether there is room already. Producer only: set
 // the flag, look again, then wait.
-func (c *Channel) AwaitRoom() bool { return c.awaitRoom(Depth) }
+func (c *Channel) AwaitRoom() bool { return c.awaitRoom(c.limit(0)) }
 
 func (c *Channel) awaitRoom(limit uint64) bool {
 	c.waiting.Store(true)
@@ -138,7 +154,7 @@ func (c *Channel) Poll() *frame.Frame {
 		return f
 	}
 	f := c.full.take()
-	if f != nil && c.waiting.Load() && c.full.len() <= Depth/2 {
+	if f != nil && c.waiting.Load() && c.full.len() <= int(c.limit(0)/2) {
 		c.waiting.Store(false)
 		c.Producer.Wake()
 	}

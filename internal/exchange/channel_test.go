@@ -68,6 +68,40 @@ func TestConsumerIsWokenByEachFrame(t *testing.T) {
 	}
 }
 
+// A slow consumer has its channel hold less; what is in it stays, and a waiting producer is woken when half of the new room is free.
+func TestChannelsOfSlowConsumersHoldLess(t *testing.T) {
+	for frames, want := range map[int]int{-1: LeastDepth, LeastDepth: LeastDepth, 3: 3, Depth: Depth, 100: Depth} {
+		producer := &bell{}
+		c := &Channel{Producer: producer, Consumer: &bell{}}
+		for range Depth {
+			c.Offer(&frame.Frame{})
+		}
+		c.Hold(frames)
+		if c.Len() != Depth || c.Offer(&frame.Frame{}) || c.AwaitRoom() {
+			t.Fatalf("holding %d: %d frames are in it, or there is room", frames, c.Len())
+		}
+		for producer.rang == 0 {
+			if c.Poll() == nil {
+				t.Fatalf("holding %d: the producer is not woken", frames)
+			}
+		}
+		if got := c.Len(); got != want/2 {
+			t.Errorf("holding %d: the producer is woken when %d are left, want %d", frames, got, want/2)
+		}
+		for c.Offer(&frame.Frame{}) {
+		}
+		if got := c.Len(); got != want {
+			t.Errorf("holding %d: it holds %d, want %d", frames, got, want)
+		}
+		if !c.offer(&frame.Frame{}, c.limit(1)) || c.offer(&frame.Frame{}, c.limit(1)) {
+			t.Errorf("holding %d: it takes another number than one beyond that", frames)
+		}
+		if got := c.limit(1000); got != urgent {
+			t.Errorf("holding %d: it takes %d urgent ones, want %d", frames, got, urgent)
+		}
+	}
+}
+
 // Half of the room must be free before the producer is woken, and then once.
 func TestWaitingProducerIsWokenOnceWhenHalfIsFree(t *testing.T) {
 	producer := &bell{}

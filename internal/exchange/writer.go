@@ -47,8 +47,8 @@ type Writer struct {
 	reserved int64
 	latency  int    // the channel of the next latency marker
 	shared   bool   // broadcast: one frame, open[0], goes to all channels
-	limit    uint64 // of frames in a channel
-	tight    bool   // a channel may have Depth frames or more
+	over     uint64 // frames that a channel takes beyond what it holds
+	tight    bool   // a channel may have as many frames as it holds, or more
 }
 
 // partitioner spreads a run over the writer's channels.
@@ -58,9 +58,9 @@ type partitioner interface {
 
 // NewWriter returns a writer over the channels, which lie in the order of the consumers.
 func NewWriter(p *graph.Partitioner, channels []*Channel, opt Options) *Writer {
-	w := &Writer{opt: opt, channels: channels, open: make([]*frame.Frame, len(channels)), limit: Depth}
+	w := &Writer{opt: opt, channels: channels, open: make([]*frame.Frame, len(channels))}
 	if opt.Overtaking {
-		w.limit = Depth + Overdraft
+		w.over = Overdraft
 	}
 	budget := frame.Bytes
 	if opt.Budget > 0 {
@@ -128,10 +128,10 @@ func (w *Writer) Urgent() bool {
 
 // barrier sends a mark that must not wait for room, which there is if Urgent says so, and announces a barrier.
 func (w *Writer) barrier(m frame.Mark) error {
-	limit := w.limit
-	w.limit = urgent
+	over := w.over
+	w.over = urgent
 	err := w.toAll(m)
-	w.limit = limit
+	w.over = over
 	if err != nil || m.Kind != frame.Barrier {
 		return err
 	}
@@ -148,7 +148,7 @@ func (w *Writer) Room() bool {
 		return true
 	}
 	for _, c := range w.channels {
-		if !c.full.below(Depth) {
+		if !c.full.below(c.limit(0)) {
 			return false
 		}
 	}
@@ -160,7 +160,7 @@ func (w *Writer) Room() bool {
 func (w *Writer) AwaitRoom() bool {
 	room := true
 	for _, c := range w.channels {
-		if !c.full.below(Depth) && !c.AwaitRoom() {
+		if !c.full.below(c.limit(0)) && !c.AwaitRoom() {
 			room = false
 		}
 	}
@@ -279,14 +279,14 @@ func (w *Writer) offer(c int, f *frame.Frame) error {
 		if w.opt.Stopped() { // an operator that emits for long, as at a watermark with many keys, ends with this frame
 			return ErrCancelled
 		}
-		if ch.offer(f, w.limit) {
+		if ch.offer(f, ch.limit(w.over)) {
 			break
 		}
-		if !ch.awaitRoom(w.limit) {
+		if !ch.awaitRoom(ch.limit(w.over)) {
 			w.opt.Waiter.Wait(host.Backpressured, host.Forever)
 		}
 	}
-	w.tight = w.tight || !ch.full.below(Depth)
+	w.tight = w.tight || !ch.full.below(ch.limit(0))
 	return nil
 }
 

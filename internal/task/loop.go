@@ -223,6 +223,30 @@ func (t *Task) adapt(took int64, n int) {
 	case took == 0 && n >= *runLen && *runLen < frame.DefaultLen:
 		*runLen = min(frame.DefaultLen, *runLen+*runLen/4+1)
 	}
+	if took > 0 || t.held != 0 { // else runs are short as nothing is known yet
+		t.limitWaiting()
+	}
+}
+
+// limitWaiting has the channels hold what a task of this speed may have waiting.
+func (t *Task) limitWaiting() {
+	n := heldFrames(t.scope.RunLen, len(t.d.Inputs))
+	if n == t.held {
+		return
+	}
+	t.held = n
+	for i := range t.d.Inputs {
+		t.d.Inputs[i].Channel.Hold(n)
+	}
+}
+
+// waitingWork is for how many ms the frames that wait for a task may keep it busy: a barrier that is not to overtake them waits for as
+// long.
+const waitingWork = 100
+
+// heldFrames is how many frames each of the channels of a task may hold that handles so many elements in a ms.
+func heldFrames(perMs, channels int) int {
+	return min(max(waitingWork*perMs/(frame.DefaultLen*max(channels, 1)), exchange.LeastDepth), exchange.Depth)
 }
 
 // mark takes a mark of one channel through the input's valve.

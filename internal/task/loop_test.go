@@ -249,6 +249,47 @@ func TestFirstRunsAreShort(t *testing.T) {
 	}
 }
 
+// What waits for a slow task does not keep it busy for long: a barrier comes behind it.
+func TestSlowTasksHoldFewFrames(t *testing.T) {
+	for _, c := range []struct{ perMs, channels, want int }{
+		{1, 1, exchange.LeastDepth},
+		{40, 1, 3},
+		{frame.DefaultLen, 1, exchange.Depth},
+		{frame.DefaultLen, 10, exchange.Depth},
+		{100, 2, 4},
+		{100, 100, exchange.LeastDepth},
+		{frame.DefaultLen, 0, exchange.Depth},
+	} {
+		if got := heldFrames(c.perMs, c.channels); got != c.want {
+			t.Errorf("%d elements a ms, %d channels: %d frames each, want %d", c.perMs, c.channels, got, c.want)
+		}
+	}
+	b, _ := chain(t, 1)
+	task, in := b.build(), b.dep.Inputs[0].Channel
+	holds := func(want int) {
+		t.Helper()
+		for in.Offer(b.frame(0)) {
+		}
+		if in.Len() != want {
+			t.Errorf("with runs of %d elements it holds %d frames, want %d", task.scope.RunLen, in.Len(), want)
+		}
+		for in.Poll() != nil {
+		}
+	}
+	task.scope.RunLen = firstRun
+	holds(exchange.Depth) // nothing is known yet
+	task.adapt(1, 1)
+	holds(exchange.LeastDepth)
+	for task.scope.RunLen < frame.DefaultLen {
+		task.adapt(0, task.scope.RunLen)
+	}
+	holds(exchange.Depth)
+	for range 10 {
+		task.adapt(1000, 1)
+	}
+	holds(exchange.LeastDepth)
+}
+
 // A run that was cut short by the frame's end says nothing about longer ones.
 func TestShortRunsDoNotGrowTheRunLength(t *testing.T) {
 	b, _ := chain(t, 1)

@@ -75,6 +75,7 @@ type Task struct {
 	stopped   atomic.Bool
 	run       frame.Run
 	work      work
+	held      int // frames that its channels may hold; 0: exchange.Depth
 	waiter    *countedWaiter
 	times     []*EventTime // by input
 	abandoned error        // what ended the goroutine of Run

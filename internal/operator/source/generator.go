@@ -39,7 +39,7 @@ func (s *generator[T]) Open(rt *operator.Runtime) error {
 		s.rest = []stretch{{int64(rt.Subtask), int64(rt.Parallelism)}}
 	}
 	rt.AtHand = s.atHand
-	s.pace = pace{perMilli: s.rate / float64(rt.Parallelism) / 1000, start: rt.Now}
+	s.pace = pace{perMilli: s.rate / float64(rt.Parallelism) / 1000, start: rt.Now, seen: rt.Now}
 	return s.head.Open(rt)
 }
 
@@ -125,6 +125,10 @@ func (s *generator[T]) Poll() (operator.Status, error) {
 	}
 	n := int64(s.col.Cap())
 	if s.rate > 0 {
+		if s.pace.setBack(s.rt.Now) && s.waiting != nil {
+			s.rt.Timers.Cancel(s.waiting) // it is for a time of the clock that is far away now
+			s.waiting = nil
+		}
 		if n = min(n, s.pace.due(s.rt.Now)); n == 0 {
 			if s.waiting == nil {
 				s.waiting = s.rt.Timers.Schedule(s.pace.next()-1, s.goOn)
@@ -156,6 +160,18 @@ type pace struct {
 	perMilli float64
 	start    int64 // ms
 	sent     float64
+	seen     int64 // the last now, ms
+}
+
+// setBack says whether the clock was set back since it was seen last; what is due is as it was then.
+func (p *pace) setBack(now int64) bool {
+	back := p.seen - now
+	p.seen = now
+	if back <= 0 {
+		return false
+	}
+	p.start -= back
+	return true
 }
 
 func (p *pace) due(now int64) int64 {

@@ -38,3 +38,24 @@ func TestPaceForgoesWhatAStallHeldUp(t *testing.T) {
 		t.Errorf("%d elements in the 100 ms after the stall", n)
 	}
 }
+
+// A clock that is set back by an hour does not stop a source for one.
+func TestPaceGoesOnWhenTheClockIsSetBack(t *testing.T) {
+	p := pace{perMilli: 0.1, start: 5_000_000}
+	for _, c := range []struct {
+		now, due int64
+		back     bool
+	}{{5_000_000, 1, false}, {5_000_010, 1, false}, {1_400_010, 0, true}, {1_400_019, 0, false}, {1_400_020, 1, false}, {1_400_000, 0, true}, {1_400_010, 1, false}} {
+		if back := p.setBack(c.now); back != c.back {
+			t.Errorf("at %d the clock was set back: %v, want %v", c.now, back, c.back)
+		}
+		due := p.due(c.now)
+		if due != c.due {
+			t.Errorf("at %d %d are due, want %d", c.now, due, c.due)
+		}
+		p.sent += float64(due)
+	}
+	if next := p.next(); next != 1_400_020 {
+		t.Errorf("the next one is due at %d, want %d", next, 1_400_020)
+	}
+}
