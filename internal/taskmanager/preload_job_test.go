@@ -74,7 +74,7 @@ func newKeyed(t *testing.T) *keyed {
 func (k *keyed) add(s *snapshots, parallelism int, fill bool) {
 	first := s.add("first", parallelism, played(parallelism), nil, nil)
 	stores := make([]statebackend.Store, parallelism)
-	second := s.stateful("second", parallelism, stateful{
+	second := s.stateful("second", parallelism, &stateful{
 		node: node{hooks: hooks{open: func(rt *operator.Runtime) (err error) {
 			stores[rt.Subtask], err = k.open(rt, fill)
 			return err

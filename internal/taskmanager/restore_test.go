@@ -89,7 +89,7 @@ func TestOperatorsBeginWithTheirPartsOfTheSnapshot(t *testing.T) {
 			}
 			first := next.add("first", parallelism, hooks{open: open}, nil, nil)
 			first.UID = "first"
-			second := next.stateful("second", parallelism, stateful{node: node{hooks: hooks{open: open}}}, first)
+			second := next.stateful("second", parallelism, &stateful{node: node{hooks: hooks{open: open}}}, first)
 			second.UID = "second"
 			next.add("third", parallelism, hooks{open: func(rt *operator.Runtime) error {
 				if rt.Restored != nil {
@@ -130,7 +130,7 @@ func TestSubtasksThatHadFinishedDoNotBeginAgain(t *testing.T) {
 				opened = append(opened, rt.Subtask)
 				return nil
 			}}, nil, nil)
-			second := next.stateful("second", 2, stateful{}, first)
+			second := next.stateful("second", 2, &stateful{}, first)
 			first.UID, second.UID = "first", "second"
 			second.MaxParallelism = most
 			a, err := next.deploy(t.Context())
@@ -154,8 +154,8 @@ func TestFitTriesOperatorsWithState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSnapshots(t)
 		var closed []string
-		states := func(open func(rt *operator.Runtime) error) stateful {
-			return stateful{
+		states := func(open func(rt *operator.Runtime) error) *stateful {
+			return &stateful{
 				node: node{hooks: hooks{open: open}},
 				snapshot: func(_ *operator.Runtime, sn *operator.Snapshot) error {
 					sn.Tables = []statebackend.FrozenTable{numbers(3, 0)}

@@ -79,12 +79,13 @@ func newSnapshots(t *testing.T) *snapshots {
 func folderOf(id int64) string { return fmt.Sprintf("/chk-%d", id) }
 
 // stateful appends a node with state; what snapshot and completed do is in op.
-func (s *snapshots) stateful(name string, parallelism int, op stateful, from *graph.Node) *graph.Node {
+func (s *snapshots) stateful(name string, parallelism int, op *stateful, from *graph.Node) *graph.Node {
 	n := s.add(name, parallelism, hooks{}, from, nil)
 	n.New = func() operator.Operator {
-		o := op
-		o.node = node{Unary: operator.Unary{In: s.typ, Out: operator.NewOutput(s.typ)}, hooks: op.hooks}
-		return &o
+		return &stateful{
+			node:     node{Unary: operator.Unary{In: s.typ, Out: operator.NewOutput(s.typ)}, hooks: op.hooks},
+			snapshot: op.snapshot, completed: op.completed,
+		}
 	}
 	return n
 }
@@ -94,7 +95,7 @@ func (s *snapshots) start(parallelism int, snapshot func(rt *operator.Runtime, s
 	s.t.Helper()
 	first := s.add("first", parallelism, played(parallelism), nil, nil)
 	first.UID = "first"
-	s.stateful("second", parallelism, stateful{snapshot: snapshot}, first).UID = "second"
+	s.stateful("second", parallelism, &stateful{snapshot: snapshot}, first).UID = "second"
 	a, err := s.deploy(s.t.Context())
 	if err != nil {
 		s.t.Fatal(err)
@@ -292,12 +293,12 @@ func TestPartsThatCannotBeWrittenAreDeclined(t *testing.T) {
 			s := newSnapshots(t)
 			gone := 0
 			src := s.add("first", 1, played(1), nil, nil)
-			second := s.stateful("second", 1, stateful{snapshot: func(_ *operator.Runtime, sn *operator.Snapshot) error {
+			second := s.stateful("second", 1, &stateful{snapshot: func(_ *operator.Runtime, sn *operator.Snapshot) error {
 				sn.Stores = append(sn.Stores, released{n: &gone})
 				sn.Tables = []statebackend.FrozenTable{numbers(10, 0)}
 				return nil
 			}}, src)
-			s.stateful("third", 1, stateful{snapshot: func(_ *operator.Runtime, sn *operator.Snapshot) error {
+			s.stateful("third", 1, &stateful{snapshot: func(_ *operator.Runtime, sn *operator.Snapshot) error {
 				table := numbers(10, 0)
 				if c.rows != nil && sn.ID == 1 {
 					table.Rows = c.rows
@@ -420,7 +421,7 @@ func TestOperatorsHearOfTheirCheckpoints(t *testing.T) {
 		s := newSnapshots(t)
 		var heard []int64
 		src := s.add("first", 1, played(1), nil, nil)
-		s.stateful("second", 1, stateful{
+		s.stateful("second", 1, &stateful{
 			snapshot:  func(*operator.Runtime, *operator.Snapshot) error { return nil },
 			completed: func(id int64) { heard = append(heard, id) },
 		}, src)
