@@ -53,7 +53,11 @@ func (o *opener) stored(s *Split, f vfs.File) (*Input, error) {
 	}
 	in := o.input(s)
 	raw := &stored{file: f, path: s.Path, offsets: true}
+	shorter := fmt.Errorf("go on at %d of %s: the file has become shorter", s.Position, s.Path)
 	if o.plain(s.Path) {
+		if s.Position > info.Size() {
+			return nil, fmt.Errorf("%w: it has %d bytes", shorter, info.Size())
+		}
 		in.base, in.size = s.Position, info.Size()
 		if s.Position == s.Start {
 			in.base = max(0, s.Start-Lookback)
@@ -67,7 +71,7 @@ func (o *opener) stored(s *Split, f vfs.File) (*Input, error) {
 	}
 	in.src, in.base = src, s.Position
 	if _, err := io.CopyN(io.Discard, src, s.Position); err == io.EOF {
-		return nil, errors.Join(fmt.Errorf("go on at %d of %s: the file has become shorter", s.Position, s.Path), src.Close())
+		return nil, errors.Join(shorter, src.Close())
 	} else if err != nil {
 		return nil, errors.Join(err, src.Close())
 	}

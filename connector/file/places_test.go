@@ -152,36 +152,41 @@ func TestLinksToFoldersAreFollowedByPatternsOnly(t *testing.T) {
 	}
 }
 
-// A reader that goes on behind the end of what is left of a compressed file tells so.
-func TestCompressedFileThatHasBecomeShorterIsAnError(t *testing.T) {
-	pack := func(lines int) string {
+// A reader that goes on behind the end of what is left of a file tells so.
+func TestFileThatHasBecomeShorterIsAnError(t *testing.T) {
+	plain := func(lines int) string {
 		text, _ := numbered(lines)
+		return text
+	}
+	pack := func(lines int) string {
 		var packed strings.Builder
 		w := gzip.NewWriter(&packed)
-		_, _ = w.Write([]byte(text))
+		_, _ = w.Write([]byte(plain(lines)))
 		_ = w.Close()
 		return packed.String()
 	}
-	m := disk(t, map[string]string{"f.gz": pack(60)})
-	src := file.Lines("f.gz").On(m)
-	d, err := filetest.Start(src, 1, 3, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 10 {
-		if _, err := d.Step(); err != nil {
+	for name, content := range map[string]func(lines int) string{"f.txt": plain, "f.gz": pack} {
+		m := disk(t, map[string]string{name: content(60)})
+		src := file.Lines(name).On(m)
+		d, err := filetest.Start(src, 1, 3, nil)
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	state, err := d.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	put(t, m, "f.gz", pack(1))
-	if d, err = filetest.Start(src, 1, 3, state); err == nil {
-		err = d.Run()
-	}
-	if err == nil || !strings.Contains(err.Error(), "of f.gz: the file has become shorter") {
-		t.Errorf("got %v", err)
+		for range 10 {
+			if _, err := d.Step(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		state, err := d.Snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, m, name, content(1))
+		if d, err = filetest.Start(src, 1, 3, state); err == nil {
+			err = d.Run()
+		}
+		if err == nil || !strings.Contains(err.Error(), "of "+name+": the file has become shorter") {
+			t.Errorf("got %v", err)
+		}
 	}
 }

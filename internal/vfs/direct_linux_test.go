@@ -204,6 +204,35 @@ func TestDirectFilesHaveNewNames(t *testing.T) {
 	}
 }
 
+// TestDirectRemovalIsThatOfNames: of links, and of what can't be opened, too.
+func TestDirectRemovalIsThatOfNames(t *testing.T) {
+	w, err := NewDirectWriter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	name, link, other, folder := filepath.Join(dir, "f"), filepath.Join(dir, "link"), filepath.Join(dir, "other"), filepath.Join(dir, "full")
+	if err := errors.Join(os.WriteFile(name, []byte("text"), 0o666), os.Symlink(name, link), os.Link(name, other), os.MkdirAll(filepath.Join(folder, "in"), 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.Remove(link), w.Remove(name)); err != nil {
+		t.Error(err)
+	}
+	if err := w.Remove(folder); err == nil {
+		t.Error("a folder with something in it was removed")
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 2 {
+		t.Errorf("%v is left, %v; want the other name and the folder", left, err)
+	}
+	if b, err := os.ReadFile(other); err != nil || string(b) != "text" {
+		t.Errorf("the file is %q under its other name, %v", b, err)
+	}
+}
+
 // TestWhatTheDiskRefusesIsTold: the file can't be written, neither beside the caller nor plainly.
 func TestWhatTheDiskRefusesIsTold(t *testing.T) {
 	dir := t.TempDir()
