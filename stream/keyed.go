@@ -37,24 +37,24 @@ func extractor[T, K any](key func(T) K) func() func(*frame.Run) serde.Column {
 		return func(r *frame.Run) serde.Column {
 			xs := frame.Values[T](r)
 			keys := buf[:len(xs)]
-			i, at := 0, 0
-			defer r.Failing(&at)
+			i := 0
+			at := r.Hand()
 			for ; i+4 <= len(xs); i += 4 {
 				x, k := xs[i:i+4:i+4], keys[i:i+4:i+4]
-				at = i
+				*at = i
 				k[0] = key(x[0])
-				at = i + 1
+				*at = i + 1
 				k[1] = key(x[1])
-				at = i + 2
+				*at = i + 2
 				k[2] = key(x[2])
-				at = i + 3
+				*at = i + 3
 				k[3] = key(x[3])
 			}
 			for ; i < len(xs); i++ {
-				at = i
+				*at = i
 				keys[i] = key(xs[i])
 			}
-			at = len(xs)
+			*at = frame.Passed
 			return column(buf, len(xs))
 		}
 	}
@@ -67,13 +67,12 @@ func (s *Stream[T]) KeyByPtr[K comparable](key func(*T) K) *KeyedStream[T, K] {
 		return func(r *frame.Run) serde.Column {
 			xs := frame.Values[T](r)
 			keys := buf[:len(xs)]
-			at := 0
-			defer r.Failing(&at)
+			at := r.Hand()
 			for i := range xs {
-				at = i
+				*at = i
 				keys[i] = key(&xs[i])
 			}
-			at = len(xs)
+			*at = frame.Passed
 			return column(buf, len(xs))
 		}
 	})

@@ -117,17 +117,16 @@ func (s *Stream[T]) Global() *Stream[T] { return &Stream[T]{s.c.strategy(graph.G
 func (s *Stream[T]) PartitionCustom[K any](choose func(key K, channels int) int, key func(T) K) *Stream[T] {
 	p := &graph.Partitioner{Strategy: graph.Custom, Select: func() func(*frame.Run, int, []uint16) error {
 		return func(r *frame.Run, channels int, out []uint16) error {
-			at := 0
-			defer r.Failing(&at)
+			at := r.Hand()
 			for i, x := range frame.Values[T](r) {
-				at = i
+				*at = i
 				c := choose(key(x), channels)
 				if c < 0 || c >= channels {
 					return badChannel(c, channels)
 				}
 				out[i] = uint16(c)
 			}
-			at = r.N
+			*at = frame.Passed
 			return nil
 		}
 	}}

@@ -62,21 +62,26 @@ type Run struct {
 	N      int
 	Times  []int64 // ms, one per element; nil when none of them has a timestamp
 	Shared bool    // read-only: others see the same memory
-	failed int32   // one more than the element that Failing was told of; 0: none
+	told   bool    // hand counts
+	hand   int     // see Hand
 }
 
-// Failing is deferred around a loop that calls a function of the user for the run's elements; at is the element at hand, and
-// N once the loop has come to its end. If it has not, because the function panicked or gave an error, Culprit knows the
-// element. Loops keep at in a variable beside their index: the index itself would have to come back out of memory after each
-// call.
-func (r *Run) Failing(at *int) {
-	if *at < r.N {
-		r.failed = int32(*at) + 1
-	}
+// Passed is at hand when a loop has come to its end. It is small, as it stands in the code of every element type.
+const Passed = math.MaxInt32
+
+// Hand is where a loop that calls a function of the user for the run's elements notes which one is at hand, before each call, and
+// Passed behind the last. If the function panics, or the loop ends with its error, Culprit knows the element. It is a variable
+// beside the loop's index: the index itself would have to come back out of memory after each call.
+func (r *Run) Hand() *int {
+	r.told, r.hand = true, Passed
+	return &r.hand
 }
+
+// Fail notes that a function of the user has failed at element i.
+func (r *Run) Fail(i int) { r.told, r.hand = true, i }
 
 // Culprit is the element that a function of the user has failed at; ok is false if that is not known.
-func (r *Run) Culprit() (i int, ok bool) { return int(r.failed) - 1, r.failed > 0 }
+func (r *Run) Culprit() (i int, ok bool) { return r.hand, r.told && r.hand >= 0 && r.hand < r.N }
 
 // Values is the typed view of a run's elements. T must be the run's type: the chain asserted that when it was built.
 func Values[T any](r *Run) []T {

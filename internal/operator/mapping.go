@@ -44,25 +44,24 @@ func (m *Mapping) Push(r *frame.Run, kernel MapKernel) error {
 func MapEach[T, R any](f func(T) R) MapKernel {
 	return func(r *frame.Run, from, n int, col *frame.Column) error {
 		xs, ys := frame.Values[T](r)[from:from+n], frame.Fill[R](col, n)
-		at := from
-		defer r.Failing(&at)
+		at := r.Hand()
 		i := 0
 		for ; i+4 <= n; i += 4 {
 			x, y := xs[i:i+4:i+4], ys[i:i+4:i+4]
-			at = from + i
+			*at = from + i
 			y[0] = f(x[0])
-			at = from + i + 1
+			*at = from + i + 1
 			y[1] = f(x[1])
-			at = from + i + 2
+			*at = from + i + 2
 			y[2] = f(x[2])
-			at = from + i + 3
+			*at = from + i + 3
 			y[3] = f(x[3])
 		}
 		for ; i < n; i++ {
-			at = from + i
+			*at = from + i
 			ys[i] = f(xs[i])
 		}
-		at = r.N
+		*at = frame.Passed
 		return nil
 	}
 }

@@ -90,10 +90,9 @@ func (o *keyedProcessor[K, T, B, R]) pushPiece(r *frame.Run) error {
 }
 
 func (o *keyedProcessor[K, T, B, R]) pushBroadcast(r *frame.Run) error {
-	at := 0
-	defer r.Failing(&at)
+	at := r.Hand()
 	for i, x := range frame.Values[B](r) {
-		at = i
+		*at = i
 		t := r.Time(i)
 		o.writer.SetTime(t)
 		o.To.SetTime(t)
@@ -101,7 +100,7 @@ func (o *keyedProcessor[K, T, B, R]) pushBroadcast(r *frame.Run) error {
 			return err
 		}
 	}
-	at = r.N
+	*at = frame.Passed
 	return o.Flush()
 }
 

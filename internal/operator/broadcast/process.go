@@ -48,10 +48,9 @@ func (o *processor[T, B, R]) Snapshot(s *operator.Snapshot) error {
 }
 
 func (o *processor[T, B, R]) push(r *frame.Run) error {
-	at := 0
-	defer r.Failing(&at)
+	at := r.Hand()
 	for i, x := range frame.Values[T](r) {
-		at = i
+		*at = i
 		t := r.Time(i)
 		o.reader.SetTime(t)
 		o.To.SetTime(t)
@@ -59,15 +58,14 @@ func (o *processor[T, B, R]) push(r *frame.Run) error {
 			return err
 		}
 	}
-	at = r.N
+	*at = frame.Passed
 	return o.Flush()
 }
 
 func (o *processor[T, B, R]) pushBroadcast(r *frame.Run) error {
-	at := 0
-	defer r.Failing(&at)
+	at := r.Hand()
 	for i, x := range frame.Values[B](r) {
-		at = i
+		*at = i
 		t := r.Time(i)
 		o.writer.SetTime(t)
 		o.To.SetTime(t)
@@ -75,6 +73,6 @@ func (o *processor[T, B, R]) pushBroadcast(r *frame.Run) error {
 			return err
 		}
 	}
-	at = r.N
+	*at = frame.Passed
 	return o.Flush()
 }

@@ -32,25 +32,23 @@ func (o *flatMapper[A, B, R]) Open(rt *operator.Runtime) error {
 }
 
 func (o *flatMapper[A, B, R]) push1(r *frame.Run) error {
-	at := 0
-	defer r.Failing(&at)
+	at := r.Hand()
 	for i, x := range frame.Values[A](r) {
-		at = i
+		*at = i
 		o.out.SetTime(r.Time(i))
 		o.f(x, o.emit)
 	}
-	at = r.N
+	*at = frame.Passed
 	return o.out.Flush()
 }
 
 func (o *flatMapper[A, B, R]) push2(r *frame.Run) error {
-	at := 0
-	defer r.Failing(&at)
+	at := r.Hand()
 	for i, x := range frame.Values[B](r) {
-		at = i
+		*at = i
 		o.out.SetTime(r.Time(i))
 		o.g(x, o.emit)
 	}
-	at = r.N
+	*at = frame.Passed
 	return o.out.Flush()
 }

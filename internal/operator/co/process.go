@@ -30,31 +30,29 @@ func (o *processor[A, B, R]) Open(rt *operator.Runtime) error {
 
 func (o *processor[A, B, R]) push1(r *frame.Run) error {
 	o.called()
-	at := 0
-	defer r.Failing(&at)
+	at := r.Hand()
 	for i, x := range frame.Values[A](r) {
-		at = i
+		*at = i
 		o.at(r.Time(i))
 		if err := o.Fn.ProcessElement1(o.ctx, x, o.To); err != nil {
 			return err
 		}
 	}
-	at = r.N
+	*at = frame.Passed
 	return o.Flush()
 }
 
 func (o *processor[A, B, R]) push2(r *frame.Run) error {
 	o.called()
-	at := 0
-	defer r.Failing(&at)
+	at := r.Hand()
 	for i, x := range frame.Values[B](r) {
-		at = i
+		*at = i
 		o.at(r.Time(i))
 		if err := o.Fn.ProcessElement2(o.ctx, x, o.To); err != nil {
 			return err
 		}
 	}
-	at = r.N
+	*at = frame.Passed
 	return o.Flush()
 }
 

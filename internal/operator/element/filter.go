@@ -45,24 +45,24 @@ func shorten(r *frame.Run, n int) {
 // of the time.
 func Filter[T any](typ *frame.Type, f func(T) bool) operator.Operator {
 	return newChanger(typ, func(r *frame.Run) {
-		xs, n, i, at := frame.Values[T](r), 0, 0, 0
-		defer r.Failing(&at)
+		xs, n, i := frame.Values[T](r), 0, 0
+		at := r.Hand()
 		if times := r.Times; times != nil {
 			for ; i < len(xs); i++ {
-				at = i
+				*at = i
 				keep := f(xs[i])
 				xs[n], times[n] = xs[i], times[i]
 				n += bit(keep)
 			}
 		}
 		for ; i+4 <= len(xs); i += 4 {
-			at = i
+			*at = i
 			a := f(xs[i])
-			at = i + 1
+			*at = i + 1
 			b := f(xs[i+1])
-			at = i + 2
+			*at = i + 2
 			c := f(xs[i+2])
-			at = i + 3
+			*at = i + 3
 			d := f(xs[i+3])
 			xs[n] = xs[i]
 			n += bit(a)
@@ -74,12 +74,12 @@ func Filter[T any](typ *frame.Type, f func(T) bool) operator.Operator {
 			n += bit(d)
 		}
 		for ; i < len(xs); i++ {
-			at = i
+			*at = i
 			keep := f(xs[i])
 			xs[n] = xs[i]
 			n += bit(keep)
 		}
-		at = len(xs)
+		*at = frame.Passed
 		shorten(r, n)
 	})
 }
@@ -87,10 +87,10 @@ func Filter[T any](typ *frame.Type, f func(T) bool) operator.Operator {
 // FilterPtr returns the driver of filter by pointer.
 func FilterPtr[T any](typ *frame.Type, f func(*T) bool) operator.Operator {
 	return newChanger(typ, func(r *frame.Run) {
-		xs, times, n, at := frame.Values[T](r), r.Times, 0, 0
-		defer r.Failing(&at)
+		xs, times, n := frame.Values[T](r), r.Times, 0
+		at := r.Hand()
 		for i := range xs {
-			at = i
+			*at = i
 			keep := f(&xs[i])
 			xs[n] = xs[i]
 			if times != nil {
@@ -98,7 +98,7 @@ func FilterPtr[T any](typ *frame.Type, f func(*T) bool) operator.Operator {
 			}
 			n += bit(keep)
 		}
-		at = len(xs)
+		*at = frame.Passed
 		shorten(r, n)
 	})
 }
@@ -106,24 +106,24 @@ func FilterPtr[T any](typ *frame.Type, f func(*T) bool) operator.Operator {
 // Update returns the driver of update.
 func Update[T any](typ *frame.Type, f func(*T)) operator.Operator {
 	return newChanger(typ, func(r *frame.Run) {
-		xs, at := frame.Values[T](r), 0
-		defer r.Failing(&at)
+		xs := frame.Values[T](r)
+		at := r.Hand()
 		i := 0
 		for ; i+4 <= len(xs); i += 4 {
-			at = i
+			*at = i
 			f(&xs[i])
-			at = i + 1
+			*at = i + 1
 			f(&xs[i+1])
-			at = i + 2
+			*at = i + 2
 			f(&xs[i+2])
-			at = i + 3
+			*at = i + 3
 			f(&xs[i+3])
 		}
 		for ; i < len(xs); i++ {
-			at = i
+			*at = i
 			f(&xs[i])
 		}
-		at = len(xs)
+		*at = frame.Passed
 	})
 }
 

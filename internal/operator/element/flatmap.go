@@ -42,14 +42,13 @@ func FlatMap[T, R any](in, out *frame.Type, f func(T, func(R))) operator.Operato
 		to := process.NewCollector[R](o.emitter.Column, o.emitter.Flush)
 		emit := to.Collect
 		return func(r *frame.Run) error {
-			at := 0
-			defer r.Failing(&at)
+			at := r.Hand()
 			for i, x := range frame.Values[T](r) {
-				at = i
+				*at = i
 				to.SetTime(r.Time(i))
 				f(x, emit)
 			}
-			at = r.N
+			*at = frame.Passed
 			return to.Flush()
 		}
 	})
@@ -64,14 +63,13 @@ func FlatMapSeq[T, R any](in, out *frame.Type, f func(T) iter.Seq[R]) operator.O
 			return true
 		}
 		return func(r *frame.Run) error {
-			at := 0
-			defer r.Failing(&at)
+			at := r.Hand()
 			for i, x := range frame.Values[T](r) {
-				at = i
+				*at = i
 				to.SetTime(r.Time(i))
 				f(x)(yield)
 			}
-			at = r.N
+			*at = frame.Passed
 			return to.Flush()
 		}
 	})
@@ -83,16 +81,15 @@ func TryFlatMap[T, R any](in, out *frame.Type, f func(context.Context, T, func(R
 		to := process.NewCollector[R](o.emitter.Column, o.emitter.Flush)
 		emit := to.Collect
 		return func(r *frame.Run) error {
-			at := 0
-			defer r.Failing(&at)
+			at := r.Hand()
 			for i, x := range frame.Values[T](r) {
-				at = i
+				*at = i
 				to.SetTime(r.Time(i))
 				if err := f(o.RT.Ctx, x, emit); err != nil {
 					return err
 				}
 			}
-			at = r.N
+			*at = frame.Passed
 			return to.Flush()
 		}
 	})

@@ -42,25 +42,24 @@ func Map[T, R any](in, out *frame.Type, f func(T) R) operator.Operator {
 func MapPtr[T, R any](in, out *frame.Type, f func(*T) R) operator.Operator {
 	return newMapper(in, out, func(r *frame.Run, from, n int, col *frame.Column) error {
 		xs, ys := frame.Values[T](r)[from:from+n], frame.Fill[R](col, n)
-		at := from
-		defer r.Failing(&at)
+		at := r.Hand()
 		i := 0
 		for ; i+4 <= n; i += 4 {
 			x, y := xs[i:i+4:i+4], ys[i:i+4:i+4]
-			at = from + i
+			*at = from + i
 			y[0] = f(&x[0])
-			at = from + i + 1
+			*at = from + i + 1
 			y[1] = f(&x[1])
-			at = from + i + 2
+			*at = from + i + 2
 			y[2] = f(&x[2])
-			at = from + i + 3
+			*at = from + i + 3
 			y[3] = f(&x[3])
 		}
 		for ; i < n; i++ {
-			at = from + i
+			*at = from + i
 			ys[i] = f(&xs[i])
 		}
-		at = r.N
+		*at = frame.Passed
 		return nil
 	})
 }
@@ -70,15 +69,15 @@ func TryMap[T, R any](in, out *frame.Type, f func(context.Context, T) (R, error)
 	m := newMapper(in, out, nil)
 	m.kernel = func(r *frame.Run, from, n int, col *frame.Column) (err error) {
 		xs, ys := frame.Values[T](r)[from:from+n], frame.Fill[R](col, n)
-		ctx, at := m.RT.Ctx, from
-		defer r.Failing(&at)
+		ctx := m.RT.Ctx
+		at := r.Hand()
 		for i, x := range xs {
-			at = from + i
+			*at = from + i
 			if ys[i], err = f(ctx, x); err != nil {
 				return err
 			}
 		}
-		at = r.N
+		*at = frame.Passed
 		return nil
 	}
 	return m

@@ -46,10 +46,9 @@ func (o *processor[T, R]) Open(rt *operator.Runtime) (err error) {
 func (o *processor[T, R]) Close() error { return operator.CloseFunction(o.fn) }
 
 func (o *processor[T, R]) Push(r *frame.Run) error {
-	at := 0
-	defer r.Failing(&at)
+	at := r.Hand()
 	for i, x := range frame.Values[T](r) {
-		at = i
+		*at = i
 		t := r.Time(i)
 		o.ctx.SetTime(t)
 		o.To.SetTime(t)
@@ -57,7 +56,7 @@ func (o *processor[T, R]) Push(r *frame.Run) error {
 			return err
 		}
 	}
-	at = r.N
+	*at = frame.Passed
 	return o.flush()
 }
 

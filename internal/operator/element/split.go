@@ -27,17 +27,17 @@ func Split[T any](typ *frame.Type, selections []Selection, f func(T) []string) o
 func (o *splitter[T]) Inputs() []operator.Input { return []operator.Input{o} }
 
 func (o *splitter[T]) Push(r *frame.Run) error {
-	xs, at := frame.Values[T](r), 0
-	defer r.Failing(&at)
+	xs := frame.Values[T](r)
+	at := r.Hand()
 	for from := 0; from < len(xs); from += frame.MaxLen {
 		o.piece = r.Slice(from, min(r.N, from+frame.MaxLen))
 		for i, x := range xs[from : from+o.piece.N] {
-			at = from + i
+			*at = from + i
 			for _, name := range o.f(x) {
 				o.take(i, name)
 			}
 		}
-		at = r.N // what is sent is of no one element
+		*at = frame.Passed // what is sent is of no one element
 		if err := o.push(); err != nil {
 			return err
 		}

@@ -40,10 +40,9 @@ func (o *aggregator[T, K, A, R]) inPlace(r *frame.Run, p unsafe.Pointer) error {
 		return err
 	}
 	xs, keys, out := o.views(r, p)
-	at := 0
-	defer r.Failing(&at)
+	at := r.Hand()
 	for i, x := range xs {
-		at = i
+		*at = i
 		acc := (*A)(slots[i])
 		if fresh[i] {
 			*acc = o.agg.Create()
@@ -51,7 +50,7 @@ func (o *aggregator[T, K, A, R]) inPlace(r *frame.Run, p unsafe.Pointer) error {
 		o.agg.Add(acc, x)
 		out[i].Key, out[i].Value = keys[i], o.agg.Result(acc)
 	}
-	at = r.N
+	*at = frame.Passed
 	return nil
 }
 
@@ -60,10 +59,9 @@ func (o *aggregator[T, K, A, R]) copied(r *frame.Run, p unsafe.Pointer) error {
 	xs, keys, out := o.views(r, p)
 	acc := unsafe.Pointer(&o.acc)
 	var zero A
-	at := 0
-	defer r.Failing(&at)
+	at := r.Hand()
 	for i, x := range xs {
-		at = i
+		*at = i
 		found, err := o.table.Load(i, acc)
 		if err != nil {
 			return err
@@ -78,6 +76,6 @@ func (o *aggregator[T, K, A, R]) copied(r *frame.Run, p unsafe.Pointer) error {
 		out[i].Key, out[i].Value = keys[i], o.agg.Result(&o.acc)
 		o.acc = zero // the result may hold on to its memory
 	}
-	at = r.N
+	*at = frame.Passed
 	return nil
 }

@@ -33,10 +33,9 @@ func (o *folder[T, R]) inPlace(r *frame.Run, _ unsafe.Pointer) error {
 		return err
 	}
 	xs, out := frame.Values[T](r), frame.Fill[R](o.buf, r.N)
-	at := 0
-	defer r.Failing(&at)
+	at := r.Hand()
 	for i, x := range xs {
-		at = i
+		*at = i
 		acc := (*R)(slots[i])
 		if fresh[i] {
 			*acc = o.init
@@ -44,7 +43,7 @@ func (o *folder[T, R]) inPlace(r *frame.Run, _ unsafe.Pointer) error {
 		v := o.f(*acc, x)
 		*acc, out[i] = v, v
 	}
-	at = r.N
+	*at = frame.Passed
 	return nil
 }
 
@@ -53,10 +52,9 @@ func (o *folder[T, R]) copied(r *frame.Run, _ unsafe.Pointer) error {
 	xs, out := frame.Values[T](r), frame.Fill[R](o.buf, r.N)
 	acc := unsafe.Pointer(&o.acc)
 	var zero R
-	at := 0
-	defer r.Failing(&at)
+	at := r.Hand()
 	for i, x := range xs {
-		at = i
+		*at = i
 		found, err := o.table.Load(i, acc)
 		if err == nil && !found {
 			err = o.Out.Type.Clone(acc, unsafe.Pointer(&o.init))
@@ -70,6 +68,6 @@ func (o *folder[T, R]) copied(r *frame.Run, _ unsafe.Pointer) error {
 			return err
 		}
 	}
-	at = r.N
+	*at = frame.Passed
 	return nil
 }

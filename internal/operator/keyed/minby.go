@@ -89,10 +89,9 @@ func (o *elements) inPlace(r *frame.Run) error {
 	if err != nil {
 		return err
 	}
-	at := 0
-	defer r.Failing(&at)
+	at := r.Hand()
 	for i, acc := range slots {
-		at = i
+		*at = i
 		x := o.run.At(i)
 		if fresh[i] || o.choose != nil && o.choose(acc, x) {
 			copyPlain(acc, x, size)
@@ -103,7 +102,7 @@ func (o *elements) inPlace(r *frame.Run) error {
 		}
 		copyPlain(x, acc, size)
 	}
-	at = r.N
+	*at = frame.Passed
 	return nil
 }
 
@@ -112,10 +111,9 @@ func copyPlain(dst, src unsafe.Pointer, n uintptr) {
 }
 
 func (o *elements) changeCopies(r *frame.Run) error {
-	at := 0
-	defer r.Failing(&at)
+	at := r.Hand()
 	for i := range o.run.N {
-		at = i
+		*at = i
 		acc := o.run.At(i)
 		found, err := o.table.Load(i, acc)
 		if err != nil {
@@ -128,15 +126,14 @@ func (o *elements) changeCopies(r *frame.Run) error {
 			return err
 		}
 	}
-	at = r.N
+	*at = frame.Passed
 	return nil
 }
 
 func (o *elements) chooseCopies(r *frame.Run) error {
-	at := 0
-	defer r.Failing(&at)
+	at := r.Hand()
 	for i := range o.run.N {
-		at = i
+		*at = i
 		x := o.run.At(i)
 		found, err := o.table.Load(i, o.scratch)
 		if err != nil {
@@ -151,6 +148,6 @@ func (o *elements) chooseCopies(r *frame.Run) error {
 			return err
 		}
 	}
-	at = r.N
+	*at = frame.Passed
 	return nil
 }

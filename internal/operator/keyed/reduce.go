@@ -25,10 +25,9 @@ func Reduce[T any](typ *frame.Type, key *operator.Key, f func(acc *T, x *T)) ope
 	o.inPlace = func(r *frame.Run, slots []unsafe.Pointer, fresh []bool) {
 		xs := frame.Values[T](r)
 		slots, fresh = slots[:len(xs)], fresh[:len(xs)]
-		at := 0
-		defer r.Failing(&at)
+		at := r.Hand()
 		for i := range xs {
-			at = i
+			*at = i
 			acc := (*T)(slots[i])
 			if fresh[i] {
 				*acc = xs[i]
@@ -37,7 +36,7 @@ func Reduce[T any](typ *frame.Type, key *operator.Key, f func(acc *T, x *T)) ope
 			f(acc, &xs[i])
 			xs[i] = *acc
 		}
-		at = len(xs)
+		*at = frame.Passed
 	}
 	o.combine = func(acc unsafe.Pointer, r *frame.Run, i int) {
 		x := (*T)(r.At(i))
@@ -95,10 +94,9 @@ func (o *reducer) pushPiece(r *frame.Run) error {
 
 // copied is for layouts that pack or encode values.
 func (o *reducer) copied(r *frame.Run) error {
-	at := 0
-	defer r.Failing(&at)
+	at := r.Hand()
 	for i := range r.N {
-		at = i
+		*at = i
 		found, err := o.table.Load(i, o.acc)
 		if err != nil {
 			return err
@@ -110,6 +108,6 @@ func (o *reducer) copied(r *frame.Run) error {
 			return err
 		}
 	}
-	at = r.N
+	*at = frame.Passed
 	return nil
 }

@@ -34,16 +34,16 @@ func Sum[T, K any, N Number](in, out *frame.Type, value *serde.Handle, key *oper
 			}
 			return nil
 		}
-		xs, at := frame.Values[T](r), 0
-		defer r.Failing(&at)
+		xs := frame.Values[T](r)
+		at := r.Hand()
 		for i := range out {
-			at = i
+			*at = i
 			x := sel(xs[i])
 			total := (*N)(slots[i])
 			*total += x
 			out[i].Key, out[i].Value = keys[i], *total
 		}
-		at = r.N
+		*at = frame.Passed
 		return nil
 	}
 	return &o
@@ -59,10 +59,9 @@ func Fold[T, K any, N Number](in, out *frame.Type, value *serde.Handle, key *ope
 		}
 		xs, keys := frame.Values[T](r), unsafe.Slice((*K)(p), r.N)
 		out := frame.Fill[process.KeyValue[K, N]](o.buf, r.N)
-		at := 0
-		defer r.Failing(&at)
+		at := r.Hand()
 		for i := range out {
-			at = i
+			*at = i
 			x := sel(xs[i])
 			acc := (*N)(slots[i])
 			if !fresh[i] {
@@ -71,7 +70,7 @@ func Fold[T, K any, N Number](in, out *frame.Type, value *serde.Handle, key *ope
 			*acc = x
 			out[i].Key, out[i].Value = keys[i], x
 		}
-		at = r.N
+		*at = frame.Passed
 		return nil
 	}
 	return &o

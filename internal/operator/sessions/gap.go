@@ -51,17 +51,16 @@ func (a *assigner) assign(r *frame.Run, now int64) error {
 		}
 		return nil
 	}
-	at := 0
-	defer r.Failing(&at)
+	at := r.Hand()
 	for i, start := range a.starts {
-		at = i
+		*at = i
 		gap := a.gap.Of(r, i)
 		if gap <= 0 {
 			return fmt.Errorf("%s: open a session for an element: its gap is %d ms; it must be at least 1 ms", a.place, gap)
 		}
 		ends[i] = watermark.Add(start, gap)
 	}
-	at = r.N
+	*at = frame.Passed
 	return nil
 }
 

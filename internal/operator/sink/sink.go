@@ -47,13 +47,13 @@ func Each[T any, F func(T) | func(*T)](typ *frame.Type, f F) operator.Operator {
 		o.kernel = func(r *frame.Run) { callAll(r, f) }
 	case func(*T):
 		o.kernel = func(r *frame.Run) {
-			xs, at := frame.Values[T](r), 0
-			defer r.Failing(&at)
+			xs := frame.Values[T](r)
+			at := r.Hand()
 			for i := range xs {
-				at = i
+				*at = i
 				f(&xs[i])
 			}
-			at = len(xs)
+			*at = frame.Passed
 		}
 	}
 	return o
@@ -61,25 +61,25 @@ func Each[T any, F func(T) | func(*T)](typ *frame.Type, f F) operator.Operator {
 
 // callAll is unrolled because Go keeps no register across a closure call.
 func callAll[T any](r *frame.Run, f func(T)) {
-	xs, at := frame.Values[T](r), 0
-	defer r.Failing(&at)
+	xs := frame.Values[T](r)
+	at := r.Hand()
 	i := 0
 	for ; i+4 <= len(xs); i += 4 {
 		x := xs[i : i+4 : i+4]
-		at = i
+		*at = i
 		f(x[0])
-		at = i + 1
+		*at = i + 1
 		f(x[1])
-		at = i + 2
+		*at = i + 2
 		f(x[2])
-		at = i + 3
+		*at = i + 3
 		f(x[3])
 	}
 	for ; i < len(xs); i++ {
-		at = i
+		*at = i
 		f(xs[i])
 	}
-	at = len(xs)
+	*at = frame.Passed
 }
 
 func (o *each) Inputs() []operator.Input { return []operator.Input{o} }
@@ -103,16 +103,16 @@ func TryEach[T any](typ *frame.Type, f func(context.Context, T, connector.Elemen
 func (o *tryEach[T]) Inputs() []operator.Input { return []operator.Input{o} }
 
 func (o *tryEach[T]) Push(r *frame.Run) error {
-	ctx, at := connector.ElementContext{Watermark: o.watermark, ProcessingTime: o.rt.Now}, 0
-	defer r.Failing(&at)
+	ctx := connector.ElementContext{Watermark: o.watermark, ProcessingTime: o.rt.Now}
+	at := r.Hand()
 	for i, x := range frame.Values[T](r) {
-		at = i
+		*at = i
 		ctx.Timestamp = r.Time(i)
 		if err := o.f(o.rt.Ctx, x, ctx); err != nil {
 			return err
 		}
 	}
-	at = r.N
+	*at = frame.Passed
 	return nil
 }
 
@@ -183,16 +183,16 @@ func (o *writer[T]) Push(r *frame.Run) error {
 	if o.runs != nil {
 		return noted(r, o.runs.WriteRun(xs, r.Times))
 	}
-	ctx, at := connector.ElementContext{Watermark: o.watermark, ProcessingTime: o.rt.Now}, 0
-	defer r.Failing(&at)
+	ctx := connector.ElementContext{Watermark: o.watermark, ProcessingTime: o.rt.Now}
+	at := r.Hand()
 	for i, x := range xs {
-		at = i
+		*at = i
 		ctx.Timestamp = r.Time(i)
 		if err := o.w.Write(x, ctx); err != nil {
 			return err
 		}
 	}
-	at = r.N
+	*at = frame.Passed
 	return nil
 }
 
@@ -203,7 +203,7 @@ func noted(r *frame.Run, err error) error {
 	}
 	var e *connector.ElementError
 	if errors.As(err, &e) && e.Index >= 0 {
-		r.Failing(&e.Index)
+		r.Fail(e.Index)
 	}
 	return err
 }

@@ -72,10 +72,10 @@ func (o *Extracting) Push(r *frame.Run) error {
 	}
 	o.run = *r
 	o.run.Times = o.times[:r.N]
-	from, at := 0, 0
-	defer r.Failing(&at)
+	from := 0
+	at := r.Hand()
 	for i := range r.N {
-		at = i
+		*at = i
 		ms, mark := o.extract(r, i, r.Time(i))
 		o.run.Times[i] = ms
 		if mark <= o.emitted {
@@ -90,7 +90,7 @@ func (o *Extracting) Push(r *frame.Run) error {
 		}
 		from = i + 1
 	}
-	at = r.N
+	*at = frame.Passed
 	if from == r.N {
 		return nil
 	}

@@ -185,7 +185,7 @@ func (o *Operator) pushBounded() error {
 			if err := o.out.Push(&o.part); err != nil {
 				return err
 			}
-			o.run.Failing(&fell)
+			o.run.Fail(fell)
 			return fmt.Errorf("watermark: timestamp %d after %d: timestamps of this stream must not fall", o.run.Times[fell], o.bounded.highest)
 		}
 		slog.Warn("timestamps fall in a stream declared as ascending", "operator", o.rt.Name, "subtask", o.rt.Subtask,

@@ -14,70 +14,68 @@ func assigner[T any](s *watermark.Spec[T]) func(r *frame.Run, dst []int64) {
 		return func(r *frame.Run, dst []int64) {
 			xs := frame.Values[T](r)
 			dst = dst[:len(xs)]
-			i, pos := 0, 0
-			defer r.Failing(&pos)
+			i := 0
+			pos := r.Hand()
 			for ; i+4 <= len(xs); i += 4 {
 				x, d := xs[i:i+4:i+4], dst[i:i+4:i+4]
-				pos = i
+				*pos = i
 				d[0] = at(&x[0])
-				pos = i + 1
+				*pos = i + 1
 				d[1] = at(&x[1])
-				pos = i + 2
+				*pos = i + 2
 				d[2] = at(&x[2])
-				pos = i + 3
+				*pos = i + 3
 				d[3] = at(&x[3])
 			}
 			for ; i < len(xs); i++ {
-				pos = i
+				*pos = i
 				dst[i] = at(&xs[i])
 			}
-			pos = len(xs)
+			*pos = frame.Passed
 		}
 	case s.Millis != nil:
 		at := s.Millis
 		return func(r *frame.Run, dst []int64) {
 			xs := frame.Values[T](r)
 			dst = dst[:len(xs)]
-			i, pos := 0, 0
-			defer r.Failing(&pos)
+			i := 0
+			pos := r.Hand()
 			for ; i+4 <= len(xs); i += 4 {
 				x, d := xs[i:i+4:i+4], dst[i:i+4:i+4]
-				pos = i
+				*pos = i
 				d[0] = at(x[0])
-				pos = i + 1
+				*pos = i + 1
 				d[1] = at(x[1])
-				pos = i + 2
+				*pos = i + 2
 				d[2] = at(x[2])
-				pos = i + 3
+				*pos = i + 3
 				d[3] = at(x[3])
 			}
 			for ; i < len(xs); i++ {
-				pos = i
+				*pos = i
 				dst[i] = at(xs[i])
 			}
-			pos = len(xs)
+			*pos = frame.Passed
 		}
 	case s.AssignPointer != nil:
 		at := s.AssignPointer
 		return func(r *frame.Run, dst []int64) {
-			pos := 0
-			defer r.Failing(&pos)
+			pos := r.Hand()
 			for i, xs := 0, frame.Values[T](r); i < len(xs); i++ {
-				pos = i
+				*pos = i
 				dst[i] = at(&xs[i], r.Time(i))
 			}
-			pos = r.N
+			*pos = frame.Passed
 		}
 	case s.Assign != nil:
 		at := s.Assign
 		return func(r *frame.Run, dst []int64) {
-			pos := 0
-			defer r.Failing(&pos)
+			pos := r.Hand()
 			for i, x := range frame.Values[T](r) {
-				pos = i
+				*pos = i
 				dst[i] = at(x, r.Time(i))
 			}
-			pos = r.N
+			*pos = frame.Passed
 		}
 	}
 	return nil
@@ -86,18 +84,18 @@ func assigner[T any](s *watermark.Spec[T]) func(r *frame.Run, dst []int64) {
 // perElement asks a punctuated strategy's function until its watermark grows.
 func perElement[T any](e *watermark.Emitter, f func(*T, int64) (int64, bool)) func(*frame.Run, int) int {
 	return func(r *frame.Run, from int) int {
-		xs, at := frame.Values[T](r), 0
-		defer r.Failing(&at)
+		xs := frame.Values[T](r)
+		at := r.Hand()
 		for i := from; i < len(xs); i++ {
-			at = i
+			*at = i
 			if ms, ok := f(&xs[i], r.Time(i)); ok {
 				if e.Watermark(ms); e.Pending() {
-					at = r.N
+					*at = frame.Passed
 					return i + 1
 				}
 			}
 		}
-		at = len(xs)
+		*at = frame.Passed
 		return len(xs)
 	}
 }
@@ -105,16 +103,16 @@ func perElement[T any](e *watermark.Emitter, f func(*T, int64) (int64, bool)) fu
 // perEvent asks a generator until it has emitted something new.
 func perEvent[T any](e *watermark.Emitter, g watermark.Generator[T]) func(*frame.Run, int) int {
 	return func(r *frame.Run, from int) int {
-		xs, at := frame.Values[T](r), 0
-		defer r.Failing(&at)
+		xs := frame.Values[T](r)
+		at := r.Hand()
 		for i := from; i < len(xs); i++ {
-			at = i
+			*at = i
 			if g.OnEvent(&xs[i], r.Time(i), e); e.Pending() {
-				at = r.N
+				*at = frame.Passed
 				return i + 1
 			}
 		}
-		at = len(xs)
+		*at = frame.Passed
 		return len(xs)
 	}
 }

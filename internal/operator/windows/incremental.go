@@ -159,26 +159,25 @@ func adding[T, A any](k *Incremental, a *adder[T, A]) {
 	}
 	k.AddColumn = func(accs unsafe.Pointer, ids []uint32, fresh []bool, r *frame.Run, from int) {
 		xs := frame.Values[T](r)[from : from+len(ids)]
-		at := from
-		defer r.Failing(&at)
+		at := r.Hand()
 		if !plain {
 			for i := range xs {
-				at = from + i
+				*at = from + i
 				a.add(cell[A](accs, ids[i]), fresh != nil && fresh[i], &xs[i])
 			}
-			at = r.N
+			*at = frame.Passed
 			return
 		}
 		f := a.f
 		for i := range xs { // cell is not inlined everywhere
-			at = from + i
+			*at = from + i
 			acc := (*A)(unsafe.Add(accs, uintptr(ids[i])*unsafe.Sizeof(*(*A)(accs))))
 			if fresh != nil && fresh[i] {
 				*acc = f.Create()
 			}
 			f.Add(acc, xs[i])
 		}
-		at = r.N
+		*at = frame.Passed
 	}
 }
 
