@@ -8,7 +8,6 @@ import (
 	"iter"
 	"path"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"testing"
 
@@ -90,8 +89,10 @@ func TestDirectFilesAreThoseOfAnyFileSystem(t *testing.T) {
 			same(folder)
 		}
 	}
-	if runtime.GOOS == "linux" && len(direct.idle) == 0 {
-		t.Error("nothing was written directly")
+	if w, err := vfs.NewDirectWriter(); err != nil {
+		t.Logf("NOT TRIED with direct I/O, which this machine does not give: %v", err)
+	} else if err := w.Close(); err != nil || len(direct.idle) == 0 {
+		t.Errorf("nothing was written directly; %v", err)
 	}
 	direct.Close()
 	late := filepath.ToSlash(t.TempDir())
