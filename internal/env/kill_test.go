@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -160,13 +161,14 @@ func committed(t *testing.T, dir string) []int64 {
 	return xs
 }
 
-// While a process that runs a job stands still, another one is refused: it could commit what the first commits later.
-func TestProcessThatStandsStillKeepsItsFolder(t *testing.T) {
-	dir := t.TempDir()
+// otherProcess starts the program in a process of its own, in a new folder; out is what it prints.
+func otherProcess(t *testing.T) (dir string, cmd *exec.Cmd, out io.Reader) {
+	t.Helper()
+	dir = t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "ledger"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(os.Args[0], "-test.run=^TestProgramThatIsKilled$", "-test.count=1")
+	cmd = exec.Command(os.Args[0], "-test.run=^TestProgramThatIsKilled$", "-test.count=1")
 	cmd.Env = append(os.Environ(), killedDir+"="+dir)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -175,6 +177,12 @@ func TestProcessThatStandsStillKeepsItsFolder(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	return dir, cmd, out
+}
+
+// While a process that runs a job stands still, another one is refused: it could commit what the first commits later.
+func TestProcessThatStandsStillKeepsItsFolder(t *testing.T) {
+	dir, cmd, out := otherProcess(t)
 	var stopped atomic.Bool
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		if strings.HasPrefix(lines.Text(), "element ") && !stopped.Swap(true) {
@@ -202,19 +210,7 @@ func TestProcessThatStandsStillKeepsItsFolder(t *testing.T) {
 
 // A process that has been killed may keep its lock for a moment. Whoever is started in that moment waits for its end.
 func TestStartWaitsForAKilledProcess(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "ledger"), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(os.Args[0], "-test.run=^TestProgramThatIsKilled$", "-test.count=1")
-	cmd.Env = append(os.Environ(), killedDir+"="+dir)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	dir, cmd, out := otherProcess(t)
 	lines := bufio.NewScanner(out)
 	for lines.Scan() && !strings.HasPrefix(lines.Text(), "element ") { // until it has the lock
 	}

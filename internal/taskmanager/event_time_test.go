@@ -17,15 +17,15 @@ import (
 // played are the parts of a source whose subtasks send what they are told by events: a number is a watermark, "idle",
 // "active" and "end" are themselves.
 func played(subtasks int) hooks {
-	todo := make([][]string, subtasks) // of the subtask's goroutine only
+	told := make([][]string, subtasks) // of the subtask's goroutine only
 	return hooks{
 		event: func(rt *operator.Runtime, event []byte) error {
-			todo[rt.Subtask] = append(todo[rt.Subtask], string(event))
+			told[rt.Subtask] = append(told[rt.Subtask], string(event))
 			return nil
 		},
 		poll: func(rt *operator.Runtime, out *operator.Output) (operator.Status, error) {
-			words := todo[rt.Subtask]
-			todo[rt.Subtask] = nil
+			words := told[rt.Subtask]
+			told[rt.Subtask] = nil
 			for _, w := range words {
 				m := frame.Mark{Kind: frame.Watermark}
 				switch w {
@@ -172,14 +172,20 @@ func TestEventTimeOfATaskFollowsItsChannels(t *testing.T) {
 	})
 }
 
+// joinedCluster has the sources left and right, which play, and both, which has two inputs.
+func joinedCluster(t *testing.T) (cl *cluster, both *graph.Node) {
+	cl = newCluster(t)
+	left, right := cl.add("left", 1, played(1), nil, nil), cl.add("right", 1, played(1), nil, nil)
+	both = cl.add("both", 1, hooks{}, left, &graph.Partitioner{Strategy: graph.Global})
+	both.Inputs = append(both.Inputs, graph.Edge{From: right, Input: 1, Partitioner: &graph.Partitioner{Strategy: graph.Global}})
+	both.New = func() operator.Operator { return newJoined(cl.typ) }
+	return cl, both
+}
+
 // An operator with two inputs shows the lesser of those that are not idle and have not ended, and never less than it has sent.
 func TestEventTimeOfAnOperatorWithTwoInputs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cl := newCluster(t)
-		left, right := cl.add("left", 1, played(1), nil, nil), cl.add("right", 1, played(1), nil, nil)
-		both := cl.add("both", 1, hooks{}, left, &graph.Partitioner{Strategy: graph.Global})
-		both.Inputs = append(both.Inputs, graph.Edge{From: right, Input: 1, Partitioner: &graph.Partitioner{Strategy: graph.Global}})
-		both.New = func() operator.Operator { return newJoined(cl.typ) }
+		cl, _ := joinedCluster(t)
 		a, err := cl.deploy(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -224,11 +230,7 @@ func TestEventTimeOfAnOperatorWithTwoInputs(t *testing.T) {
 // What a node has of event time is what its metrics are about.
 func TestMetricsOfEventTimeAreThoseThatANodeHas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cl := newCluster(t)
-		left, right := cl.add("left", 1, played(1), nil, nil), cl.add("right", 1, played(1), nil, nil)
-		both := cl.add("both", 1, hooks{}, left, &graph.Partitioner{Strategy: graph.Global})
-		both.Inputs = append(both.Inputs, graph.Edge{From: right, Input: 1, Partitioner: &graph.Partitioner{Strategy: graph.Global}})
-		both.New = func() operator.Operator { return newJoined(cl.typ) }
+		cl, both := joinedCluster(t)
 		sink := cl.add("sink", 1, hooks{}, both, nil)
 		sink.Kind, sink.Out = graph.Sink, nil
 		sink.New = func() operator.Operator { return &drain{relay{operator.Unary{In: cl.typ}}} }

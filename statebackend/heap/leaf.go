@@ -211,6 +211,9 @@ func (l *leaf) fill(at int) (next int, err error) {
 		if at < pages && !l.sh.needs(at) {
 			continue
 		}
+		if at == pages {
+			l.sh.passed.Store(true)
+		}
 		if yield != nil && at%yieldPages == 0 {
 			yield()
 		}

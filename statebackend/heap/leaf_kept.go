@@ -23,7 +23,6 @@ func (l *leaf) passed(at int) bool {
 	case !l.postpones():
 		return true
 	}
-	l.sh.passed.Store(true)
 	return (at-pages)<<l.sh.chunk >= int(l.sh.n)
 }
 
