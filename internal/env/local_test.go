@@ -110,7 +110,7 @@ func TestFullLocalDiskFailsNoCheckpoint(t *testing.T) {
 		s := &e.Settings.Checkpoints
 		s.FS, s.Dir, s.InlineBytes, s.Retention = onlyFar{disk}, "/far", -1, RetainOnCancellation
 		s.Local = LocalRecovery{Dirs: []string{"/near"}, Backup: true, Read: true}
-		tally(t, e, 100, neverFail)
+		tally(t, e, 95, neverFail) // it ends between two checkpoints: one at its very end would fail, having no task to take it
 		x := start(t, e)
 		<-x.Done()
 		if o := x.Checkpoints(); x.Err() != nil || o.Counts.Completed < 2 || o.Counts.Failed > 0 {
