@@ -206,7 +206,7 @@ func (m *Mem) Stat(name string) (fs.FileInfo, error) {
 	return n.info(path.Clean(name)), nil
 }
 
-// Rename implements FS.
+// Rename implements FS. What is refused, and with which error, is what package os does on Unix.
 func (m *Mem) Rename(from, to string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -218,8 +218,13 @@ func (m *Mem) Rename(from, to string) error {
 	if err := m.needFolder("rename", path.Dir(to), to); err != nil {
 		return err
 	}
-	if old := m.names[to]; old != nil && (old.dir || n.dir) && from != to {
+	switch old := m.names[to]; {
+	case old != nil && old.dir: // the folder itself, too
 		return &fs.PathError{Op: "rename", Path: to, Err: fs.ErrExist}
+	case strings.HasPrefix(to, from+"/"):
+		return &fs.PathError{Op: "rename", Path: to, Err: syscall.EINVAL}
+	case old != nil && n.dir:
+		return &fs.PathError{Op: "rename", Path: to, Err: syscall.ENOTDIR}
 	}
 	moved := map[string]*node{}
 	for name, n := range m.names {

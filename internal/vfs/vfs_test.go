@@ -141,6 +141,45 @@ func TestSystemsBehaveTheSame(t *testing.T) {
 	}
 }
 
+// A rename that can't be is refused by all, and changes nothing.
+func TestSystemsRefuseTheSameRenames(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has other errors")
+	}
+	for name, s := range systems(t) {
+		at := func(name string) string { return path.Join(s.dir, name) }
+		err := errors.Join(s.fs.MkdirAll(at("d/e")), s.fs.MkdirAll(at("full/g")), write(t, s.fs, at("d/f"), vfs.Truncate, "x"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			from, to string
+			want     error
+		}{
+			{"d", "d", fs.ErrExist},
+			{"d/e", "d/e", fs.ErrExist},
+			{"d/f", "d/f", nil},
+			{"d", "full", fs.ErrExist},
+			{"d/f", "full", fs.ErrExist},
+			{"d", "d/e", fs.ErrExist},
+			{"d", "d/new", syscall.EINVAL},
+			{"d", "d/f", syscall.EINVAL},
+			{"d", "d/new/er", fs.ErrNotExist},
+			{"full", "d/f", syscall.ENOTDIR},
+			{"d", "d/f/g", syscall.ENOTDIR},
+			{"nothing", "d", fs.ErrNotExist},
+			{"nothing", "nothing", fs.ErrNotExist},
+		} {
+			if err := s.fs.Rename(at(c.from), at(c.to)); !errors.Is(err, c.want) {
+				t.Errorf("%s: rename %s to %s: %v, want %v", name, c.from, c.to, err, c.want)
+			}
+		}
+		if got := list(s.fs, s.dir) + ", " + list(s.fs, at("d")) + ", " + list(s.fs, at("full")); got != "dtrue fulltrue, etrue ffalse, gtrue" {
+			t.Errorf("%s: listed %q", name, got)
+		}
+	}
+}
+
 func TestRemoveAllDoesNotFollowLinks(t *testing.T) {
 	dir := filepath.ToSlash(t.TempDir())
 	keep := filepath.Join(t.TempDir(), "keep")
