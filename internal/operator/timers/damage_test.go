@@ -12,43 +12,59 @@ import (
 	"github.com/flott-dev/flott/internal/operator/operatortest"
 	"github.com/flott-dev/flott/process"
 	"github.com/flott-dev/flott/statebackend"
+	"github.com/flott-dev/flott/window"
 )
 
 // Rows that can be no timers are refused, with the domain that they are of.
 func TestRowsThatAreNoTimersAreRefused(t *testing.T) {
-	types := Types{Key: keyOf[int64](t), Seed: 3}
+	key, long, at := make([]byte, 8), make([]byte, 9), make([]byte, 8)
+	plain := Types{Key: keyOf[int64](t), Seed: 3}
+	spaced := Types{Key: plain.Key, Namespace: keyOf[window.Time](t), Seed: 3}
+	words := Types{Key: keyOf[string](t), Namespace: keyOf[string](t), Seed: 3}
+	single := Types{Key: keyOf[string](t), Namespace: keyOf[struct{}](t), Seed: 3}
 	lost := errors.New("the disk is gone")
-	for name, want := range map[string]string{"timers/event": "event", "timers/processing": "processing"} {
-		for row, damage := range map[*statebackend.Row]string{
-			{Key: make([]byte, 8), MapKey: make([]byte, 7)}: "a time of 7 bytes",
-			{Key: make([]byte, 8)}:                          "a time of 0 bytes",
-			{Key: make([]byte, 9), MapKey: make([]byte, 8)}: "a key of 9 bytes: int64 takes 8",
-			nil: lost.Error(),
-		} {
-			good := New(Options{Callbacks: &operator.Callbacks{}})
-			for d := process.EventTime; d <= process.ProcessingTime; d++ {
-				if err := good.Register(d, make([]byte, 8), types.Key.HashOne(make([]byte, 8), 3), nil, 5); err != nil {
-					t.Fatal(err)
-				}
-			}
-			o := operator.Snapshot{Groups: 4}
-			if err := good.Freeze(&o, types); err != nil {
+	for _, c := range []struct {
+		types Types
+		row   *statebackend.Row
+		want  string // "": the row is a timer
+	}{
+		{plain, &statebackend.Row{Key: key, MapKey: at}, ""},
+		{plain, &statebackend.Row{Key: key, MapKey: at[1:]}, "a time of 7 bytes, not 8"},
+		{plain, &statebackend.Row{Key: key}, "a time of 0 bytes, not 8"},
+		{plain, &statebackend.Row{Key: long, MapKey: at}, "a key of 9 bytes, where int64 takes 8"},
+		{plain, &statebackend.Row{Key: key, MapKey: at, Namespace: key}, "a namespace of 8 bytes, where timers have none"},
+		{plain, nil, lost.Error()},
+		{spaced, &statebackend.Row{Key: key, MapKey: at, Namespace: make([]byte, 16)}, ""},
+		{spaced, &statebackend.Row{Key: key, MapKey: at, Namespace: make([]byte, 15)}, "a namespace of 15 bytes, where " + spaced.Namespace.Name + " takes 16"},
+		{spaced, &statebackend.Row{Key: key, MapKey: at, Namespace: make([]byte, 17)}, "a namespace of 17 bytes"},
+		{spaced, &statebackend.Row{Key: key, MapKey: at}, "a namespace of 0 bytes"},
+		{words, &statebackend.Row{Key: long, MapKey: at, Namespace: long}, ""},
+		{words, &statebackend.Row{MapKey: at}, ""},
+		{single, &statebackend.Row{Key: key, MapKey: at}, ""},
+		{single, &statebackend.Row{Key: key, MapKey: at, Namespace: at[:1]}, "a namespace of 1 bytes, where struct {} takes 0"},
+	} {
+		for name, domain := range map[string]string{"timers/event": "event", "timers/processing": "processing"} {
+			info, err := c.types.info(name)
+			if err != nil {
 				t.Fatal(err)
 			}
-			for i := range o.Tables {
-				if o.Tables[i].Name == name {
-					o.Tables[i].Rows = func(yield func(*statebackend.Row, error) bool) {
-						if row == nil {
-							yield(nil, lost)
-							return
-						}
-						yield(row, nil)
-					}
+			rows := func(yield func(*statebackend.Row, error) bool) {
+				if c.row == nil {
+					yield(nil, lost)
+					return
 				}
+				yield(c.row, nil)
 			}
-			err := New(Options{Callbacks: &operator.Callbacks{}}).Restore(&operator.Restored{Store: tablesOf(o.Tables)}, types)
-			if err == nil || !strings.Contains(err.Error(), damage) || !strings.Contains(strings.ToLower(err.Error()), want) {
-				t.Errorf("%s, %s: %v", name, damage, err)
+			s := New(Options{Callbacks: &operator.Callbacks{}})
+			err = s.Restore(&operator.Restored{Store: tablesOf{{TableInfo: info, Rows: rows}}}, c.types)
+			if c.want == "" {
+				if err != nil || len(texts(s)) != 1 {
+					t.Errorf("%s: %v, %v", name, texts(s), err)
+				}
+				continue
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(strings.ToLower(err.Error()), domain) {
+				t.Errorf("%s, %s: %v", name, c.want, err)
 			}
 		}
 	}

@@ -184,13 +184,11 @@ func (s *Service) restore(d process.Domain, r *operator.Restored, want *statebac
 		return err
 	}
 	for row, err := range table.Rows {
-		switch {
-		case err != nil:
+		if err == nil {
+			err = t.check(row)
+		}
+		if err != nil {
 			return err
-		case len(row.MapKey) != 8:
-			return fmt.Errorf("a time of %d bytes", len(row.MapKey))
-		case t.Key.Width > 0 && len(row.Key) != int(t.Key.Width):
-			return fmt.Errorf("a key of %d bytes: %s takes %d", len(row.Key), t.Key.Name, t.Key.Width)
 		}
 		at := int64(binary.LittleEndian.Uint64(row.MapKey))
 		if err := s.Register(d, row.Key, t.Key.HashOne(row.Key, t.Seed), row.Namespace, at); err != nil {
@@ -198,4 +196,29 @@ func (s *Service) restore(d process.Domain, r *operator.Restored, want *statebac
 		}
 	}
 	return nil
+}
+
+// check says what is wrong with a row that can be no timer of these types: its snapshot is damaged, or of another program.
+func (t *Types) check(row *statebackend.Row) error {
+	ns := t.Namespace
+	switch {
+	case len(row.MapKey) != timeBytes:
+		return fmt.Errorf("a time of %d bytes, not %d: the snapshot is damaged", len(row.MapKey), timeBytes)
+	case misfits(t.Key, row.Key):
+		return fmt.Errorf("a key of %d bytes, where %s takes %d: the snapshot is damaged", len(row.Key), t.Key.Name, t.Key.Width)
+	case ns == nil && len(row.Namespace) > 0:
+		return fmt.Errorf("a namespace of %d bytes, where timers have none: the snapshot is damaged", len(row.Namespace))
+	case ns != nil && misfits(ns, row.Namespace):
+		return fmt.Errorf("a namespace of %d bytes, where %s takes %d: the snapshot is damaged", len(row.Namespace), ns.Name, ns.Width)
+	}
+	return nil
+}
+
+// timeBytes are those of a timer's time.
+const timeBytes = 8
+
+// misfits says whether bytes can be no key of a type, by their number.
+func misfits(k *serde.Key, b []byte) bool {
+	fixed := k.Width > 0 || k.Size == 0 // values without bytes are all alike
+	return fixed && len(b) != int(k.Width)
 }
