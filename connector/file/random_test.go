@@ -102,28 +102,9 @@ func TestFormatsWithAnIndexAtTheEndAreReadAtAnySplitAndGoOnAnywhere(t *testing.T
 		for stop := 0; stop < 16; stop++ {
 			closed := 0
 			src := file.New(tail{&closed}, "f").On(m).SplitSize(split)
-			d, err := filetest.Start(src, 2, 1, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for range stop {
-				if _, err := d.Step(); err != nil {
-					t.Fatal(err)
-				}
-			}
-			state, err := d.Snapshot()
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := slices.Concat(d.Out...)
-			rest, err := filetest.Start(src, 3, 2, state)
-			if err == nil {
-				err = errors.Join(rest.Run(), d.Close())
-			}
-			got = append(got, slices.Concat(rest.Out...)...)
-			slices.Sort(got)
-			if err != nil || !slices.Equal(got, want) {
-				t.Fatalf("split size %d, stopped after %d: %q, %v", split, stop, got, err)
+			got, rest := filetest.Resumed(t, src, stop, [2]int{1, 2})
+			if slices.Sort(got); !slices.Equal(got, want) {
+				t.Fatalf("split size %d, stopped after %d: %q", split, stop, got)
 			}
 			if rest.Counts["numBytesIn"] == 0 && stop == 0 || closed == 0 {
 				t.Errorf("%d bytes, %d decoders closed", rest.Counts["numBytesIn"], closed)

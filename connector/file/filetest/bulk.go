@@ -52,32 +52,39 @@ func Disk(t testing.TB, files map[string][]byte) *vfs.Mem {
 func GoesOn[T, S any](t testing.TB, src connector.Source[T, S], steps int, number func(T) int, want []T) {
 	t.Helper()
 	for stop := range steps {
-		d, err := Start(src, 2, 7, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for range stop {
-			if _, err := d.Step(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		state, err := d.Snapshot()
-		if err != nil {
-			t.Fatal(err)
-		}
-		rest, err := Start(src, 3, 16, state)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(rest.Run(), rest.Close(), d.Close()); err != nil {
-			t.Fatal(err)
-		}
-		got := slices.Concat(slices.Concat(d.Out...), slices.Concat(rest.Out...))
+		got, _ := Resumed(t, src, stop, [2]int{7, 16})
 		slices.SortStableFunc(got, func(a, b T) int { return number(a) - number(b) })
 		if !reflect.DeepEqual(got, want) {
 			t.Fatalf("stopped after %d steps: %d rows of %d", stop, len(got), len(want))
 		}
 	}
+}
+
+// Resumed reads a source by two readers, stops after so many steps, and reads the rest by three others from a snapshot of that
+// moment. rooms are those of each Poll, before and after. It gives what all have read and the second Drive, which is closed.
+func Resumed[T, S any](t testing.TB, src connector.Source[T, S], stop int, rooms [2]int) ([]T, *Drive[T, S]) {
+	t.Helper()
+	d, err := Start(src, 2, rooms[0], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range stop {
+		if _, err := d.Step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	state, err := d.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rest, err := Start(src, 3, rooms[1], state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(rest.Run(), rest.Close(), d.Close()); err != nil {
+		t.Fatalf("stopped after %d steps: %v", stop, err)
+	}
+	return slices.Concat(slices.Concat(d.Out...), slices.Concat(rest.Out...)), rest
 }
 
 // Fuzzed reads a source of made-up bytes until it errs, which it may, for as long as is sensible. It must be closed without
