@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,43 +11,107 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/flott-dev/flott/internal/config"
 )
 
 // defaultEndpoint is where a job is looked for if the user does not say.
 const defaultEndpoint = "127.0.0.1:8081"
 
-// endpointFlag declares the flag that names the endpoint.
-func endpointFlag(f *flag.FlagSet) *string {
-	var m string
-	f.StringVar(&m, "m", defaultEndpoint, "`HOST:PORT` of the job's REST endpoint")
-	f.StringVar(&m, "jobmanager", defaultEndpoint, "the same as -m `HOST:PORT`")
-	return &m
+// savepointKey names where savepoints lie that are taken without a folder.
+const savepointKey = "execution.checkpointing.savepoint-dir"
+
+// endpoint is which endpoint a command calls, and how, as its flags say.
+type endpoint struct {
+	flags *flag.FlagSet
+	m     string            // of -m
+	keys  map[string]string // of -D
+	saves bool              // the command takes savepoints
+}
+
+// endpointFlags declares the flags that name the endpoint. saves says that the command takes savepoints.
+func endpointFlags(f *flag.FlagSet, saves bool) *endpoint {
+	e := &endpoint{flags: f, keys: map[string]string{}, saves: saves}
+	f.StringVar(&e.m, "m", defaultEndpoint, "`HOST:PORT` of the job's REST endpoint")
+	f.StringVar(&e.m, "jobmanager", defaultEndpoint, "the same as -m `HOST:PORT`")
+	usage := "set a key for this call: `KEY=VALUE`, several times; rest.address and rest.port do what -m does, client.timeout is how long an answer is waited for"
+	if saves {
+		usage += ", " + savepointKey + " is DIR if there is none"
+	}
+	keysFlag(f, e.keys, usage)
+	return e
+}
+
+// named says whether the user has said which endpoint he means.
+func (e *endpoint) named(c *config.Config) bool {
+	_, host := c.Entry("rest.address")
+	_, port := c.Entry("rest.port")
+	return host || port || isSet(e.flags, "m", "jobmanager")
+}
+
+// configuration is what the keys say.
+func (e *endpoint) configuration() (*config.Config, error) {
+	c, err := config.ResolveClient(config.Texts("-D", e.keys))
+	if err != nil {
+		return nil, fmt.Errorf("read the configuration: %w", err)
+	}
+	return c, nil
+}
+
+// address is host and port: those of -m, else of the keys.
+func (e *endpoint) address(c *config.Config) (string, error) {
+	if isSet(e.flags, "m", "jobmanager") || !e.named(c) {
+		host, port, err := net.SplitHostPort(e.m)
+		if err != nil || port == "" {
+			return "", &usageError{text: fmt.Sprintf("-m %q is no endpoint: write HOST:PORT, as in %s", e.m, defaultEndpoint)}
+		}
+		if host == "" {
+			return "127.0.0.1:" + port, nil
+		}
+		return e.m, nil
+	}
+	host, port, _ := net.SplitHostPort(defaultEndpoint)
+	if h, ok := c.Text("rest.address"); ok {
+		host = h
+	}
+	if p, ok := c.Integer("rest.port"); ok {
+		port = strconv.Itoa(p)
+	}
+	return net.JoinHostPort(host, port), nil
 }
 
 // client calls a job's REST endpoint.
 type client struct {
-	address  string
-	http     *http.Client
-	patience time.Duration
+	address    string
+	http       *http.Client
+	patience   time.Duration
+	savepoints string // where they are to lie if the user names no folder; "": the job knows
 }
 
 // minute is how long a client waits for an answer, as Flink's does.
 const minute = time.Minute
 
-func (a *app) client(address string) (*client, error) {
-	host, port, err := net.SplitHostPort(address)
-	if err != nil || port == "" {
-		return nil, &usageError{text: fmt.Sprintf("-m %q is no endpoint: write HOST:PORT, as in %s", address, defaultEndpoint)}
+// client is one that calls the endpoint. Keys that do nothing for the command are told.
+func (a *app) client(e *endpoint) (*client, error) {
+	keys, err := e.configuration()
+	if err != nil {
+		return nil, err
 	}
-	if host == "" {
-		address = "127.0.0.1:" + port
+	address, err := e.address(keys)
+	if err != nil {
+		return nil, err
 	}
-	c := &client{address: address, patience: a.patience}
-	if c.patience == 0 {
-		c.patience = minute
+	a.warn(keys.Warnings())
+	c := &client{address: address, patience: cmp.Or(a.patience, minute)}
+	if d, ok := keys.Duration("client.timeout"); ok {
+		c.patience = d
+	}
+	if c.savepoints, _ = keys.Text(savepointKey); c.savepoints != "" && !e.saves {
+		a.warn([]string{"-D: ignored, as the command takes no savepoint: " + savepointKey})
 	}
 	c.http = &http.Client{Timeout: c.patience}
 	return c, nil

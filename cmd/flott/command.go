@@ -121,16 +121,19 @@ func (c *command) call(a *app, args []string) error {
 	return run(operands)
 }
 
-// expand writes flags out that Flink's users write shorter: -Dkey=value, and flags without their value.
+// expand writes flags out that Flink's users write shorter: -Dkey=value, and flags without their value. It drops what does nothing.
 func (c *command) expand(args []string) []string {
 	var out []string
+	f, _ := c.flags(&app{})
+	keys := f.Lookup("D") != nil
 	for i, arg := range args {
-		if c.before && !strings.HasPrefix(arg, "-") && (i == 0 || !c.takesValue(args[i-1])) {
+		if arg == "--" || c.before && !strings.HasPrefix(arg, "-") && (i == 0 || !c.takesValue(args[i-1])) {
 			return append(out, args[i:]...)
 		}
 		name := strings.TrimLeft(arg, "-")
 		switch {
-		case c.before && strings.HasPrefix(arg, "-D") && len(arg) > 2 && arg[2] != '=':
+		case c.flink && strings.HasPrefix(arg, "-") && (name == "v" || name == "verbose"): // does nothing, as in Flink
+		case keys && strings.HasPrefix(arg, "-D") && len(arg) > 2 && arg[2] != '=':
 			out = append(out, "-D", arg[2:])
 		case strings.HasPrefix(arg, "-") && slices.Contains(c.bare, name) && (i == len(args)-1 || strings.HasPrefix(args[i+1], "-")):
 			out = append(out, arg+"=")

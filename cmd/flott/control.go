@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"strings"
@@ -31,12 +32,12 @@ func checkFormat(command, format string) (string, error) {
 
 func cancelCommand() command {
 	return command{
-		name: "cancel", args: "JOBID [-s [DIR]] [-m HOST:PORT]", summary: "cancel a running job", flink: true, optional: 1, bare: []string{"s", "withSavepoint"},
+		name: "cancel", args: "JOBID [-s [DIR]] [-m HOST:PORT] [-D KEY=VALUE]...", summary: "cancel a running job", flink: true, optional: 1, bare: []string{"s", "withSavepoint"},
 		details: `With -s a savepoint is taken first; better than that is flott stop, which lets
 sinks commit all that the savepoint covers.`,
 		example: "flott cancel 1a2b3c4d5e6f708192a3b4c5d6e7f809",
 		prepare: func(a *app, f *flag.FlagSet) action {
-			m, format := endpointFlag(f), formatFlag(f)
+			at, format := endpointFlags(f, true), formatFlag(f)
 			var dir string
 			textFlag(f, &dir, "s", "withSavepoint", "take a savepoint into `DIR` first; without DIR into the configured one")
 			return func(args []string) error {
@@ -45,7 +46,7 @@ sinks commit all that the savepoint covers.`,
 				if err != nil {
 					return err
 				}
-				return a.cancel(*m, id, with, dir, *format)
+				return a.cancel(at, id, with, dir, *format)
 			}
 		},
 	}
@@ -76,8 +77,8 @@ func target(command string, args []string, dir string) (id, folder string, err e
 	return strings.ToLower(id), dir, checkID(command, id)
 }
 
-func (a *app) cancel(address, id string, with bool, dir, format string) error {
-	c, err := a.client(address)
+func (a *app) cancel(at *endpoint, id string, with bool, dir, format string) error {
+	c, err := a.client(at)
 	if err != nil {
 		return err
 	}
@@ -92,6 +93,7 @@ func (a *app) cancel(address, id string, with bool, dir, format string) error {
 	if format, err = checkFormat("cancel", format); err != nil {
 		return err
 	}
+	dir = cmp.Or(dir, c.savepoints)
 	if err := c.keeps(id, dir); err != nil {
 		return fmt.Errorf("cancel job %s with a savepoint: %w", id, err)
 	}
@@ -120,7 +122,7 @@ func (c *client) keeps(id, dir string) error {
 		return nil // the request that follows finds out what is wrong
 	}
 	for _, s := range settings {
-		if s.Key == "execution.checkpointing.savepoint-dir" && lostWithJob(s.Value) {
+		if s.Key == savepointKey && lostWithJob(s.Value) {
 			return fmt.Errorf("its savepoints lie in the memory of its process (%s), so that this one would be lost with the job: name a folder by -p DIR, or -s DIR of flott cancel", s.Value)
 		}
 	}
@@ -148,13 +150,13 @@ func (a *app) take(c *client, id, path string, body any) (*operation, error) {
 
 func stopCommand() command {
 	return command{
-		name: "stop", args: "JOBID [-p [DIR]] [-d] [-m HOST:PORT]", summary: "end a job with a savepoint", flink: true, optional: 1, bare: []string{"p", "savepointPath"},
+		name: "stop", args: "JOBID [-p [DIR]] [-d] [-m HOST:PORT] [-D KEY=VALUE]...", summary: "end a job with a savepoint", flink: true, optional: 1, bare: []string{"p", "savepointPath"},
 		details: `Sources emit nothing after the savepoint and sinks commit what is before it. With
 -d the last watermark goes first, so that all windows and timers fire: for jobs
 that will not go on. DIR is a URL, or a path as the job's process has it.`,
 		example: "flott stop -p savepoints 1a2b3c4d5e6f708192a3b4c5d6e7f809",
 		prepare: func(a *app, f *flag.FlagSet) action {
-			m, format := endpointFlag(f), formatFlag(f)
+			at, format := endpointFlags(f, true), formatFlag(f)
 			var dir string
 			var drain, detached bool
 			textFlag(f, &dir, "p", "savepointPath", "`DIR` of the savepoint; without it the configured one")
@@ -165,20 +167,21 @@ that will not go on. DIR is a URL, or a path as the job's process has it.`,
 				if err != nil {
 					return err
 				}
-				return a.stop(*m, id, dir, *format, drain, detached)
+				return a.stop(at, id, dir, *format, drain, detached)
 			}
 		},
 	}
 }
 
-func (a *app) stop(address, id, dir, format string, drain, detached bool) error {
-	c, err := a.client(address)
+func (a *app) stop(at *endpoint, id, dir, format string, drain, detached bool) error {
+	c, err := a.client(at)
 	if err == nil {
 		format, err = checkFormat("stop", format)
 	}
 	if err != nil {
 		return err
 	}
+	dir = cmp.Or(dir, c.savepoints)
 	if err := c.keeps(id, dir); err != nil {
 		return fmt.Errorf("stop job %s: %w", id, err)
 	}
@@ -208,14 +211,14 @@ func (a *app) stop(address, id, dir, format string, drain, detached bool) error 
 
 func savepointCommand() command {
 	return command{
-		name: "savepoint", args: "[JOBID [DIR]] [-d PATH] [-m HOST:PORT]", summary: "take a savepoint of a running job, or dispose of one (-d)", flink: true, optional: 2,
+		name: "savepoint", args: "[JOBID [DIR]] [-d PATH] [-m HOST:PORT] [-D KEY=VALUE]...", summary: "take a savepoint of a running job, or dispose of one (-d)", flink: true, optional: 2,
 		details: `The savepoint lies in a new folder under DIR, or under the configured one, and is
 yours: no job removes it. DIR is a URL, or a path as the job's process has it:
 one that is not absolute begins where the job was started. With -d the savepoint
 at PATH is removed, as by flott savepoint dispose.`,
 		example: "flott savepoint 1a2b3c4d5e6f708192a3b4c5d6e7f809 savepoints\nflott savepoint -d savepoints/savepoint-1a2b3c-0123456789ab",
 		prepare: func(a *app, f *flag.FlagSet) action {
-			m, format := endpointFlag(f), formatFlag(f)
+			at, format := endpointFlags(f, true), formatFlag(f)
 			var dispose string
 			var detached bool
 			textFlag(f, &dispose, "d", "dispose", "remove the savepoint at `PATH`")
@@ -225,7 +228,7 @@ at PATH is removed, as by flott savepoint dispose.`,
 					if len(args) > 0 {
 						return &usageError{"savepoint", fmt.Sprintf("%q is too much beside -d PATH", args[0])}
 					}
-					return a.dispose(dispose, *m, isSet(f, "m", "jobmanager"))
+					return a.dispose(dispose, at)
 				}
 				if len(args) == 0 {
 					return &usageError{"savepoint", "JOBID is missing: flott list shows it; or " + validWords("savepoint")}
@@ -237,21 +240,21 @@ at PATH is removed, as by flott savepoint dispose.`,
 				if len(args) == 2 {
 					dir = args[1]
 				}
-				return a.savepoint(*m, id, dir, *format, detached)
+				return a.savepoint(at, id, dir, *format, detached)
 			}
 		},
 	}
 }
 
-func (a *app) savepoint(address, id, dir, format string, detached bool) error {
-	c, err := a.client(address)
+func (a *app) savepoint(at *endpoint, id, dir, format string, detached bool) error {
+	c, err := a.client(at)
 	if err == nil {
 		format, err = checkFormat("savepoint", format)
 	}
 	if err != nil {
 		return err
 	}
-	body := map[string]any{"target-directory": orNull(dir), "cancel-job": false, "formatType": format}
+	body := map[string]any{"target-directory": orNull(cmp.Or(dir, c.savepoints)), "cancel-job": false, "formatType": format}
 	if detached {
 		fmt.Fprintf(a.out, "Triggering savepoint in detached mode for job %s.\nWaiting for response...\n", id)
 		trigger, err := c.trigger("/jobs/"+id+"/savepoints", body)
@@ -277,37 +280,42 @@ func (a *app) savepoint(address, id, dir, format string, detached bool) error {
 
 func disposeCommand() command {
 	return command{
-		name: "savepoint dispose", args: "PATH [-m HOST:PORT]", operands: 1,
+		name: "savepoint dispose", args: "PATH [-m HOST:PORT] [-D KEY=VALUE]...", operands: 1,
 		summary: "remove a savepoint",
 		details: `PATH is the folder of a savepoint, or the file _metadata in it. Of what is no
 savepoint nothing is removed: checkpoints are their job's. With -m the job at the
 endpoint removes it, for savepoints that only its machine reaches.`,
 		example: "flott savepoint dispose savepoints/savepoint-1a2b3c-0123456789ab",
 		prepare: func(a *app, f *flag.FlagSet) action {
-			m := endpointFlag(f)
-			return func(args []string) error { return a.dispose(args[0], *m, isSet(f, "m", "jobmanager")) }
+			at := endpointFlags(f, false)
+			return func(args []string) error { return a.dispose(args[0], at) }
 		},
 	}
 }
 
 // dispose removes a savepoint itself, or has the job at an endpoint that is named remove it.
-func (a *app) dispose(path, address string, named bool) error {
+func (a *app) dispose(path string, at *endpoint) error {
 	if path == "" {
 		return &usageError{"savepoint", "-d needs the PATH of a savepoint"}
 	}
+	keys, err := at.configuration()
+	if err != nil {
+		return err
+	}
 	begun := func() { fmt.Fprintf(a.out, "Disposing savepoint '%s'.\nWaiting for response...\n", path) }
-	if named {
+	if at.named(keys) {
 		begun()
-		if err := a.disposeThere(path, address); err != nil {
+		if err := a.disposeThere(path, at); err != nil {
 			return err
 		}
 	} else { // nothing is said of what can't be done
-		at, err := a.locate(path)
+		a.warn(keys.Warnings())
+		there, err := a.locate(path)
 		if err != nil {
 			return fmt.Errorf("dispose of the savepoint: %w", err)
 		}
-		if err := checkpoint.Dispose(at.fs, at.path); err != nil {
-			return at.explain(err)
+		if err := checkpoint.Dispose(there.fs, there.path); err != nil {
+			return there.explain(err)
 		}
 		begun()
 	}
@@ -315,8 +323,8 @@ func (a *app) dispose(path, address string, named bool) error {
 	return nil
 }
 
-func (a *app) disposeThere(path, address string) error {
-	c, err := a.client(address)
+func (a *app) disposeThere(path string, at *endpoint) error {
+	c, err := a.client(at)
 	if err != nil {
 		return err
 	}
@@ -332,24 +340,24 @@ func (a *app) disposeThere(path, address string) error {
 
 func checkpointCommand() command {
 	return command{
-		name: "checkpoint", args: "JOBID [-full] [-m HOST:PORT]", summary: "take a checkpoint of a running job now", flink: true, operands: 1,
+		name: "checkpoint", args: "JOBID [-full] [-m HOST:PORT] [-D KEY=VALUE]...", summary: "take a checkpoint of a running job now", flink: true, operands: 1,
 		details: `The checkpoint is the job's own, like those that it takes by itself. With -full it
 holds the whole state, also where checkpoints are incremental.`,
 		example: "flott checkpoint 1a2b3c4d5e6f708192a3b4c5d6e7f809",
 		prepare: func(a *app, f *flag.FlagSet) action {
-			m := endpointFlag(f)
+			at := endpointFlags(f, false)
 			full := f.Bool("full", false, "build on no earlier checkpoint")
-			return func(args []string) error { return a.checkpoint(*m, args[0], *full) }
+			return func(args []string) error { return a.checkpoint(at, args[0], *full) }
 		},
 	}
 }
 
-func (a *app) checkpoint(address, id string, full bool) error {
+func (a *app) checkpoint(at *endpoint, id string, full bool) error {
 	if err := checkID("checkpoint", id); err != nil {
 		return err
 	}
 	id = strings.ToLower(id)
-	c, err := a.client(address)
+	c, err := a.client(at)
 	if err != nil {
 		return err
 	}

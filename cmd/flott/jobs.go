@@ -11,17 +11,17 @@ import (
 
 func jobsCommand() command {
 	return command{
-		name: "list", args: "[-r] [-s] [-a] [-m HOST:PORT]", summary: "list running and scheduled jobs", flink: true,
+		name: "list", args: "[-r] [-s] [-a] [-m HOST:PORT] [-D KEY=VALUE]...", summary: "list running and scheduled jobs", flink: true,
 		details: `The jobs of the process at the endpoint are listed with the time of their start,
 id, name and state.`,
 		example: "flott list\nflott list -a -m 127.0.0.1:8082",
 		prepare: func(a *app, f *flag.FlagSet) action {
-			m := endpointFlag(f)
+			at := endpointFlags(f, false)
 			var running, scheduled, all bool
 			boolFlag(f, &running, "r", "running", "only running jobs")
 			boolFlag(f, &scheduled, "s", "scheduled", "only scheduled jobs")
 			boolFlag(f, &all, "a", "all", "all jobs, also those that have ended")
-			return func([]string) error { return a.jobs(*m, running, scheduled, all) }
+			return func([]string) error { return a.jobs(at, running, scheduled, all) }
 		},
 	}
 }
@@ -49,8 +49,8 @@ type job struct {
 }
 
 // jobs lists jobs.
-func (a *app) jobs(address string, running, scheduled, all bool) error {
-	c, err := a.client(address)
+func (a *app) jobs(at *endpoint, running, scheduled, all bool) error {
+	c, err := a.client(at)
 	if err != nil {
 		return err
 	}

@@ -113,7 +113,7 @@ func (f *counter) OnTimer(*process.KeyedContext[int64], process.Timer, *process.
 }
 
 // TestJobsAreControlledFromTheCommandLine runs the scripts of testdata/jobs. Beside testscript's commands they have: job, which
-// takes the id and the endpoint of the job that was just submitted into ID and AT, waits until the job runs and sees to its end;
+// takes the id and the endpoint of the job that was just submitted into ID, AT and, its port alone, PORT, waits until the job runs and sees to its end;
 // saved, which takes the path that was just printed into SP; gone, which waits until nothing is served at AT; and logged, which
 // waits until a file holds a text.
 func TestJobsAreControlledFromTheCommandLine(t *testing.T) {
@@ -157,6 +157,7 @@ func takeJob(ts *testscript.TestScript, _ bool, _ []string) {
 	id, at := printed(ts, `submitted with JobID ([0-9a-f]{32})\n`), printed(ts, `served at (127\.0\.0\.1:\d+):`)
 	ts.Setenv("ID", id)
 	ts.Setenv("AT", at)
+	ts.Setenv("PORT", at[strings.LastIndexByte(at, ':')+1:])
 	if err := answered("http://"+at+"/jobs/"+id, `"state":"RUNNING"`); err != nil {
 		ts.Fatalf("wait for job %s: %v", id, err)
 	}

@@ -73,16 +73,21 @@ func launchFlags(f *flag.FlagSet) *launch {
 	}
 	f.Func("p", "default parallelism `N` of the program", parallelism)
 	f.Func("parallelism", "the same as -p `N`", parallelism)
-	f.Func("D", "set a key of the configuration: `KEY=VALUE`, several times", func(text string) error {
+	keysFlag(f, l.keys, "set a key of the configuration: `KEY=VALUE`, several times")
+	textFlag(f, &l.conf, "c", "conf", "configuration `FILE`, or the folder of a config.yaml")
+	return l
+}
+
+// keysFlag declares the flag that sets keys of the configuration.
+func keysFlag(f *flag.FlagSet, keys map[string]string, usage string) {
+	f.Func("D", usage, func(text string) error {
 		key, value, ok := strings.Cut(text, "=")
 		if !ok || key == "" {
 			return errors.New("write KEY=VALUE")
 		}
-		l.keys[key] = value
+		keys[key] = value
 		return nil
 	})
-	textFlag(f, &l.conf, "c", "conf", "configuration `FILE`, or the folder of a config.yaml")
-	return l
 }
 
 // layers are what the program gets: the file's keys, on top of them those of -D, and those of other flags.

@@ -65,25 +65,37 @@ type value struct {
 // Resolve puts layers on top of each other, the lowest first. The error joins all mistakes, each with its place, key, value
 // and what is allowed; what is merely useless here is a warning.
 func Resolve(layers ...Layer) (*Config, error) {
+	return resolveBy(Options(), notes{}, layers)
+}
+
+// resolveBy is Resolve with a table of keys; idle collects those that are not in it.
+func resolveBy(options []Option, idle notes, layers []Layer) (*Config, error) {
 	c := &Config{options: map[string]*Option{}, values: map[string]value{}, parts: map[string]map[string]Entry{}}
-	names, maps := map[string]string{}, []string(nil)
-	for _, o := range Options() {
+	names, maps := namesOf(options), []string(nil)
+	for _, o := range options {
 		c.options[o.Key] = &o
-		names[o.Key] = o.Key
-		for _, older := range o.Older {
-			names[older] = o.Key
-		}
 		if o.Type == Map {
 			maps = append(maps, o.Key)
 		}
 	}
-	var idle notes
 	for _, l := range layers {
 		c.warnings = append(c.warnings, l.Warnings...)
 		c.layer(l, names, maps, &idle)
 	}
 	c.warnings = append(c.warnings, idle.warnings()...)
 	return c, c.parse()
+}
+
+// namesOf are all names of options, with the newest of each.
+func namesOf(options []Option) map[string]string {
+	names := map[string]string{}
+	for _, o := range options {
+		names[o.Key] = o.Key
+		for _, older := range o.Older {
+			names[older] = o.Key
+		}
+	}
+	return names
 }
 
 // layer puts one layer on top: of a key's names in it the newest counts.

@@ -8,6 +8,11 @@ import (
 
 // notes collects the settings that do nothing here, so that each reason is told once.
 type notes struct {
+	// others are names of keys that do something elsewhere, with the reason why not here; cluster is the reason for keys of
+	// clusters, "": the one of jobs.
+	others  map[string]string
+	cluster string
+
 	reasons []string            // in the order in which they came up
 	keys    map[string][]string // by reason
 	first   map[string]Place
@@ -17,10 +22,14 @@ type notes struct {
 func (n *notes) take(e Entry, names map[string]string) {
 	reason := "unknown keys"
 	key := e.Key
-	if near := nearest(e.Key, names); near != "" {
+	if why := n.others[e.Key]; why != "" {
+		reason = why
+	} else if near := nearest(e.Key, names, n.others); near != "" {
 		key += " (did you mean " + near + "?)"
 	} else if why := idleReason(e.Key); why != "" {
-		reason = why
+		if reason = why; why == cluster && n.cluster != "" {
+			reason = n.cluster
+		}
 	}
 	if n.keys == nil {
 		n.keys, n.first = map[string][]string{}, map[string]Place{}
@@ -43,11 +52,13 @@ func (n *notes) warnings() []string {
 }
 
 // nearest is a known key that differs in few letters, "" if none does.
-func nearest(key string, names map[string]string) string {
+func nearest(key string, known ...map[string]string) string {
 	best, found := 2+len(key)/12, "" // one letter of a short key, four of a long one; no key of Flink's is that near to another
-	for name := range names {
-		if d := distance(key, name); d < best || d == best && found != "" && name < found {
-			best, found = d, name
+	for _, names := range known {
+		for name := range names {
+			if d := distance(key, name); d < best || d == best && found != "" && name < found {
+				best, found = d, name
+			}
 		}
 	}
 	return found
