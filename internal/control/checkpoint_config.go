@@ -85,7 +85,8 @@ type CheckpointConfig struct {
 	// aligned.
 	Unaligned      bool
 	AlignedTimeout time.Duration
-	// AfterTasksFinish lets checkpoints go on when some tasks have finished. Default true.
+	// AfterTasksFinish lets checkpoints go on when some tasks have finished. Default true. Without it the last one, with which
+	// sinks commit at the end of bounded input, is taken all the same.
 	AfterTasksFinish bool
 	// PreferCheckpoint recovers from the last checkpoint even if a savepoint is newer. Default false. Sinks have committed
 	// what the savepoint covered, so that they commit it once more after such a recovery.

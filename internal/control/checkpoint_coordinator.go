@@ -146,7 +146,7 @@ func (c *CheckpointCoordinator) do(a Action) { c.actions = append(c.actions, a) 
 
 // request queues a trigger.
 func (c *CheckpointCoordinator) request(e Trigger) {
-	r := checkpointRequest{request: e.Request, kind: e.Kind, target: e.Target, full: e.Full || e.Kind != Checkpoint}
+	r := checkpointRequest{request: e.Request, kind: e.Kind, target: e.Target, full: e.Full || e.Kind != Checkpoint, final: e.Final}
 	switch {
 	case c.stopped || c.stopping():
 		c.reject(r, ReasonStopping, nil)
@@ -200,7 +200,7 @@ func (c *CheckpointCoordinator) next() (checkpointRequest, bool) {
 
 // begin has a snapshot prepared.
 func (c *CheckpointCoordinator) begin(r checkpointRequest) {
-	if err := c.tasks.ready(c.cfg.AfterTasksFinish); err != nil {
+	if err := c.tasks.ready(c.afterFinish(&r)); err != nil {
 		c.reject(r, ReasonTasksNotRunning, err)
 		return
 	}
@@ -215,6 +215,11 @@ func (c *CheckpointCoordinator) begin(r checkpointRequest) {
 	c.do(Prepare{Checkpoint: p.id, Kind: p.kind, Target: p.target, Full: p.full})
 }
 
+// afterFinish reports whether tasks may have finished before a snapshot.
+func (c *CheckpointCoordinator) afterFinish(r *checkpointRequest) bool {
+	return c.cfg.AfterTasksFinish || r.final
+}
+
 // prepared triggers the tasks.
 func (c *CheckpointCoordinator) prepared(e Prepared) {
 	p := c.findIn(e.Checkpoint, preparing)
@@ -225,7 +230,7 @@ func (c *CheckpointCoordinator) prepared(e Prepared) {
 	p.location = e.Location
 	p.prepared = TaskSnapshot{New: e.Handles, Payload: e.Payload}
 	c.refs.add(e.Handles)
-	if err := c.tasks.ready(c.cfg.AfterTasksFinish); err != nil {
+	if err := c.tasks.ready(c.afterFinish(&p.checkpointRequest)); err != nil {
 		c.abort(p, ReasonTasksNotRunning, err)
 		return
 	}
@@ -335,7 +340,7 @@ func (c *CheckpointCoordinator) stored(e Stored) {
 	c.failures.Succeeded()
 	c.concurrent.completed()
 	c.periodic.ended(c.at.Mono)
-	c.history.complete(done)
+	c.history.complete(done, e.Size)
 	c.stopped = c.stopped || done.Kind.Stops()
 	if done.Kept() {
 		c.savepoints[done.ID] = true

@@ -262,9 +262,26 @@ func TestTasksThatFinishEndCheckpointsIfThatIsConfigured(t *testing.T) {
 	want(t, "reason", r.why(), ReasonTasksNotRunning)
 	want(t, "failures of the job", len(r.failures), 0)
 	r.trigger(Checkpoint)
-	if text := r.ended[len(r.ended)-1].Err.Error(); !strings.Contains(text, `subtask 1 of 2 of "source" is finished`) {
+	err := r.ended[len(r.ended)-1].Err
+	if text := err.Error(); !errors.Is(err, ErrTaskFinished) || !strings.Contains(text, `subtask 1 of 2 of "source" has finished`) || !strings.Contains(text, "checkpoints-after-tasks-finish to true") {
 		t.Errorf("the error says %q", text)
 	}
+}
+
+// What is left to commit at the end is committed also where no checkpoints are taken after tasks have finished.
+func TestLastCheckpointIsTakenWhateverHasFinished(t *testing.T) {
+	r := newRig(t, func(cfg *CheckpointConfig) { cfg.AfterTasksFinish = false })
+	finish := func(id TaskID) { r.step(TaskChanged{Task: TaskRef{TaskID: id}, State: TaskFinished}) }
+	finish(TaskID{0, 0})
+	finish(TaskID{0, 1})
+	r.step(Trigger{Request: 1, Kind: Checkpoint, Final: true})
+	id := r.c.Pending()[0]
+	finish(TaskID{1, 0}) // during it
+	finish(TaskID{1, 1})
+	r.ack(id, TaskID{2, 0}, TaskID{2, 1})
+	want(t, "completed", r.completed(), []int64{id})
+	r.trigger(Checkpoint)
+	want(t, "reason", r.why(), ReasonTasksNotRunning)
 }
 
 func TestFailedTasksEndWhatTheyOwe(t *testing.T) {
@@ -501,6 +518,9 @@ func TestHistoryIsBoundedAndCountsEverything(t *testing.T) {
 	}
 	if s := o.History[0]; s.Acknowledged != 1 || !s.Vertices[0].Subtasks[1].Acknowledged || s.Status != CheckpointInProgress {
 		t.Errorf("in progress: %+v", s)
+	}
+	if o.LatestCompleted.MetadataSize != 600 || o.LatestFailed.MetadataSize != 0 {
+		t.Errorf("metadata of %d and %d bytes", o.LatestCompleted.MetadataSize, o.LatestFailed.MetadataSize)
 	}
 	if s := o.History[3]; s.Duration != 50*time.Millisecond || s.StateSize != 24 || !s.Unaligned || s.Discarded || s.Location != "chk-5" {
 		t.Errorf("checkpoint 5: %+v", s)

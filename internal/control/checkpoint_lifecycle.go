@@ -23,11 +23,11 @@ func (c *CheckpointCoordinator) taskChanged(e TaskChanged) {
 		part := &p.parts[number]
 		same := part.attempt == e.Task.Attempt
 		switch {
-		case e.State == TaskFinished && same && c.cfg.AfterTasksFinish:
+		case e.State == TaskFinished && same && c.afterFinish(&p.checkpointRequest):
 			c.finishedWithin(p, number)
 		case part.status != partOwed || same && e.State == TaskRunning:
 		case e.State == TaskFinished:
-			c.abort(p, ReasonTasksNotRunning, fmt.Errorf("%s has finished", c.tasks.name(e.Task.TaskID)))
+			c.abort(p, ReasonTasksNotRunning, fmt.Errorf("%s %w", c.tasks.name(e.Task.TaskID), ErrTaskFinished))
 		default:
 			c.abort(p, ReasonTaskFailure, fmt.Errorf("%s is %v", c.tasks.name(e.Task.TaskID), e.State))
 		}

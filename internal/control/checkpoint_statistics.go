@@ -34,6 +34,7 @@ type CheckpointStatistics struct {
 	Duration         time.Duration // from the trigger to the latest acknowledgement, or to the failure
 	CheckpointedSize int64
 	StateSize        int64
+	MetadataSize     int64 // of the manifest; 0: it is not complete
 	Processed        int64
 	Persisted        int64
 	Subtasks         int // that take part
@@ -196,10 +197,10 @@ func (h *checkpointHistory) acknowledge(p *pendingCheckpoint, id TaskID, m TaskM
 	s.Unaligned = s.Unaligned || m.Unaligned
 }
 
-// complete notes that a snapshot is complete.
-func (h *checkpointHistory) complete(c *CompletedCheckpoint) {
+// complete notes that a snapshot is complete, with a manifest of that size.
+func (h *checkpointHistory) complete(c *CompletedCheckpoint, size int64) {
 	s := h.end(c.ID)
-	s.Status, s.Location = CheckpointCompleted, c.Location
+	s.Status, s.Location, s.MetadataSize = CheckpointCompleted, c.Location, max(0, size)
 	h.counts.Completed++
 	h.completed = s
 	if c.Kind != Checkpoint {

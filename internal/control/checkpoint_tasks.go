@@ -90,6 +90,9 @@ func (t *checkpointTasks) running(role Role) []TaskRef {
 	return out
 }
 
+// ErrTaskFinished is why a job takes no snapshots any more that takes none after tasks have finished.
+var ErrTaskFinished = errors.New("has finished, and no snapshot is taken after that: set execution.checkpointing.checkpoints-after-tasks-finish to true, the default, to have them taken up to the end")
+
 // ready reports why a snapshot can't be taken, naming a task that must take part and can't. afterFinish lets tasks have
 // finished, as long as one has not.
 func (t *checkpointTasks) ready(afterFinish bool) error {
@@ -98,6 +101,8 @@ func (t *checkpointTasks) ready(afterFinish bool) error {
 		p := &t.all[i]
 		switch {
 		case p.roles&(Triggered|Acknowledges) == 0 || p.state == TaskFinished && afterFinish:
+		case p.state == TaskFinished:
+			return fmt.Errorf("%s %w", t.name(p.TaskID), ErrTaskFinished)
 		case p.state != TaskRunning:
 			return fmt.Errorf("%s is %v", t.name(p.TaskID), p.state)
 		default:

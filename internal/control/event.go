@@ -21,6 +21,7 @@ type Trigger struct {
 	Kind    SnapshotKind
 	Target  string // where a savepoint is to lie, as the user said; "" for the default
 	Full    bool   // build on no earlier checkpoint; savepoints never do
+	Final   bool   // all that is left to do is to commit with it: it is taken whatever AfterTasksFinish says
 }
 
 // Prepared follows a Prepare that worked.
@@ -77,6 +78,7 @@ type TimerFired struct{ Timer Timer }
 type Stored struct {
 	Checkpoint int64
 	Location   string // "" if it is the one that was prepared
+	Size       int64  // of the manifest, in bytes
 }
 
 // StoreFailed follows a Store that did not work: recovery would not find the checkpoint.

@@ -73,4 +73,5 @@ type checkpointRequest struct {
 	target   string
 	full     bool
 	periodic bool
+	final    bool
 }

@@ -82,7 +82,7 @@ func (r *rig) step(e Event) {
 		case Store:
 			r.stores = append(r.stores, a)
 			if !r.holdStore {
-				r.step(Stored{Checkpoint: a.Checkpoint.ID})
+				r.step(Stored{Checkpoint: a.Checkpoint.ID, Size: 100 * a.Checkpoint.ID})
 			}
 		case NotifyComplete:
 			r.complete = append(r.complete, a.Checkpoint)

@@ -75,6 +75,7 @@ type Checkpoints struct {
 	Storage           Storage
 	Dir               string // folder or URL where checkpoints lie; "": in memory, kept by the job manager
 	SavepointDir      string // folder or URL of savepoints that are taken without one; "": there is none
+	NoSavepointDir    error  // why there must be one; nil: there need not be
 	MemoryLimit       int64  // of what a subtask of an operator may add to a snapshot in memory; default DefaultMemoryLimit
 	Savepoint         string // to start from; "": none
 	Claim             bool   // it becomes the job's, who removes it
@@ -128,6 +129,9 @@ func (c *Checkpoints) config() (control.CheckpointConfig, error) {
 	}
 	if c.Storage == InFiles && c.Dir == "" && c.Recovery == "" {
 		err = errors.Join(errors.New("checkpoints are to lie in files, and no folder is set: set execution.checkpointing.dir, or call SetCheckpointStorage"), err)
+	}
+	if c.SavepointDir == "" {
+		err = errors.Join(err, c.NoSavepointDir)
 	}
 	if err = errors.Join(err, c.Local.validate()); err != nil {
 		return out, fmt.Errorf("configure checkpoints: %w", err)

@@ -96,8 +96,8 @@ func (a *application) state() {
 		to.SavepointDir = memorySavepoints
 	case old == "jobmanager":
 		to.SavepointDir = memorySavepoints
-	case old == "filesystem" && to.SavepointDir == "":
-		a.mistake("savepoints.state.backend", "savepoints are to lie in files, and no folder is set: set execution.checkpointing.savepoint-dir")
+	case old == "filesystem": // the program may set it yet
+		to.NoSavepointDir = a.c.Mistake("savepoints.state.backend", "savepoints are to lie in files, and no folder is set: set execution.checkpointing.savepoint-dir, or call SetSavepointStorage")
 	}
 }
 

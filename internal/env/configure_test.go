@@ -265,10 +265,9 @@ func TestMistakesInConfigurationAreThoseOfEveryJob(t *testing.T) {
 		"values": {keys: map[string]string{"execution.checkpointing.interval": "x", "pipeline.max-parallelism": "40000", "execution.runtime-mode": "batch", "pipeline.cached-files": "name:x", "execution.checkpointing.data-inline-threshold": "2 mb"}, want: []string{
 			`WithConfiguration: execution.checkpointing.interval: "x" is no duration`, "32768", "no batch mode", "is no cached file", "more than 1 mb",
 		}},
-		"no JSON":            {launched: "x", want: []string{LaunchVariable, "JSON"}},
-		"no text":            {launched: `{"a": []}`, want: []string{`the value of "a"`}},
-		"no file":            {file: "/nowhere/config.yaml", want: []string{"read configuration", "/nowhere/config.yaml"}},
-		"savepoints nowhere": {keys: map[string]string{"savepoints.state.backend": "filesystem"}, want: []string{"savepoints.state.backend", "set execution.checkpointing.savepoint-dir"}},
+		"no JSON": {launched: "x", want: []string{LaunchVariable, "JSON"}},
+		"no text": {launched: `{"a": []}`, want: []string{`the value of "a"`}},
+		"no file": {file: "/nowhere/config.yaml", want: []string{"read configuration", "/nowhere/config.yaml"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(LaunchVariable, c.launched)

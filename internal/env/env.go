@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"runtime"
 	"slices"
@@ -88,6 +89,8 @@ type Env struct {
 	recoveries    int            // jobs with recovery so far
 	configured    []string       // warnings of the configuration
 	misconfigured error          // mistakes in it
+	logged        []string       // warnings that were
+	begun         bool           // a job was submitted
 	memoryStorage *MemoryStorage // the job manager's memory
 	remembered    int            // jobs with checkpoints in it so far
 	data          *places        // of connectors; nil: none was asked for
@@ -170,11 +173,29 @@ func (e *Env) Plan(name string) (*plan.JobGraph, error) {
 
 // Warnings is what is useless in the settings, and what is allowed and unwise in what was built so far, each with file and line.
 func (e *Env) Warnings() []string {
-	all := slices.Clone(e.configured)
-	if c := &e.Settings.Checkpoints; c.Enabled && c.Retention != NeverRetained && c.inMemory() {
-		all = append(all, "checkpoints are to outlive the job, and lie in memory, which ends with the process: call SetCheckpointStorage, or set execution.checkpointing.dir")
+	return append(e.settingWarnings(), e.graph.Warnings()...)
+}
+
+// settingWarnings are those of the settings.
+func (e *Env) settingWarnings() []string {
+	all := append(slices.Clone(e.configured), e.Settings.Checkpoints.idle()...)
+	if e.begun {
+		return all // the program's next job starts from nothing, whatever was set for the first
 	}
-	return append(all, e.graph.Warnings()...)
+	return append(all, e.Settings.Checkpoints.idleStart()...)
+}
+
+// logWarnings logs warnings about settings, each once, unless who has started the program gets them.
+func (e *Env) logWarnings(job string) {
+	if os.Getenv(ReportVariable) != "" {
+		return
+	}
+	for _, w := range e.settingWarnings() {
+		if !slices.Contains(e.logged, w) {
+			e.logged = append(e.logged, w)
+			slog.Warn("a setting is of no use", "job", job, "setting", w)
+		}
+	}
 }
 
 // Execution is a running or ended job.
@@ -213,7 +234,8 @@ func (e *Env) Start(ctx context.Context, name string) (*Execution, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start job %q: %w", name, err)
 	}
-	e.Settings.Checkpoints.Savepoint = "" // the program's next job is another one
+	e.logWarnings(name)
+	e.begun, e.Settings.Checkpoints.Savepoint = true, "" // the program's next job is another one
 	return x, nil
 }
 

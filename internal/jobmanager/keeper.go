@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -78,6 +79,7 @@ type Keeper struct {
 	direct   checkpoint.DirectFiles
 	discards []func() // removals of snapshots, the first of which is under way
 	ended    bool
+	warned   bool // that no checkpoints are taken any more
 
 	// failed takes what fails all regions; stopped the word, before any task hears of it, that a savepoint that stops the job is
 	// complete. They must not wait.
@@ -108,11 +110,13 @@ type enumerators interface {
 
 // site is where a snapshot lies, or will.
 type site struct {
-	fs       vfs.FS
-	storage  *checkpoint.Storage
-	folder   string
-	states   map[[2]int][]byte // of the coordinators, by vertex and node
-	manifest *checkpoint.Manifest
+	fs      vfs.FS
+	storage *checkpoint.Storage
+	folder  string
+	states  map[[2]int][]byte // of the coordinators, by vertex and node
+	// triggered is when the snapshot was, in ns by the job's clock.
+	triggered int64
+	manifest  *checkpoint.Manifest
 }
 
 // NewKeeper opens the storage and gives the coordinator what the job may go on from. It starts nothing: the caller runs Run
@@ -377,7 +381,7 @@ func (k *Keeper) takeFinal() {
 	if lingering == 0 || lingering < running {
 		return
 	}
-	k.final = k.ask(control.Trigger{Kind: control.Checkpoint}, func(control.Ended) {
+	k.final = k.ask(control.Trigger{Kind: control.Checkpoint, Final: true}, func(control.Ended) {
 		k.final = 0
 		if !k.ended {
 			k.timers[control.Timer{Kind: retryKind}] = k.clock.Nanos() + min(k.opt.Config.Interval, retryPause).Nanoseconds() // if it has failed
@@ -415,11 +419,21 @@ func (k *Keeper) ask(t control.Trigger, answer func(control.Ended)) int64 {
 func (k *Keeper) answer(e control.Ended) {
 	if e.Err != nil {
 		k.forget(e.Checkpoint)
+		k.warn(e)
 	}
 	if f := k.asked[e.Request]; f != nil {
 		delete(k.asked, e.Request)
 		f(e)
 	}
+}
+
+// warn tells once that no periodic checkpoints are taken any more: nobody gets an answer.
+func (k *Keeper) warn(e control.Ended) {
+	if k.warned || e.Request != 0 || !errors.Is(e.Err, control.ErrTaskFinished) {
+		return
+	}
+	k.warned = true
+	slog.Warn("a job takes no periodic checkpoints any more", "job", k.job.Name, "error", e.Err)
 }
 
 // errEnded is the answer to requests that come too late.
