@@ -148,7 +148,11 @@ func TestRunsUnderChainsOfSnapshots(t *testing.T) {
 
 func testRuns[K, V comparable](t *testing.T, seed uint64, draw func(*rand.Rand) K, value func(*rand.Rand) V) {
 	t.Parallel()
-	d := newValued(t, newRand(seed), draw, value)
+	newValued(t, newRand(seed), draw, value).runChains(func() {})
+}
+
+// runChains changes the table by runs while chains of snapshots of it are read, and calls check now and then.
+func (d *valued[K, V]) runChains(check func()) {
 	for range 40 {
 		d.step()
 	}
@@ -157,6 +161,7 @@ func testRuns[K, V comparable](t *testing.T, seed uint64, draw func(*rand.Rand) 
 	chains := 0
 	for range 150 {
 		d.step()
+		check()
 		if len(open) < 3 && d.r.IntN(2) == 0 {
 			how := statebackend.Freezing{Anchor: d.r.IntN(4) > 0, Changes: base != nil && d.r.IntN(6) > 0}
 			l := d.freezeIn(how, base)
@@ -176,8 +181,8 @@ func testRuns[K, V comparable](t *testing.T, seed uint64, draw func(*rand.Rand) 
 			if d.r.IntN(3) > 0 {
 				continue // the first row that is read copies much of a table
 			}
-			if l := open[i]; l.read(t, d.r.IntN(2000), sum[l]) {
-				sameMaps(t, sum[l], l.want)
+			if l := open[i]; l.read(d.t, d.r.IntN(2000), sum[l]) {
+				sameMaps(d.t, sum[l], l.want)
 				l.stop()
 				if d.r.IntN(3) > 0 { // others are read to the end for some time
 					l.frozen.Release()
@@ -191,7 +196,7 @@ func testRuns[K, V comparable](t *testing.T, seed uint64, draw func(*rand.Rand) 
 		l.frozen.Release()
 	}
 	if d.run(d.draw(d.r)); chains < 20 {
-		t.Errorf("only %d snapshots of changes", chains)
+		d.t.Errorf("only %d snapshots of changes", chains)
 	}
 	d.checkClosed()
 }

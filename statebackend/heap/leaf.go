@@ -20,6 +20,7 @@ type leaf struct {
 	also   *shadow // ends with this one; nil: none
 	hasher serde.Hasher
 	zero   unsafe.Pointer // an entry that is in no page; nil: there is none
+	lots   []uint16       // by page: its lot, see lots; nil: pages are of all groups
 
 	first, last, max int   // key groups
 	held             int64 // bytes reserved for what follows
@@ -82,6 +83,10 @@ func (l *leaf) place() (page uint32, pos uint64) {
 // each calls begin once for every group, and f for every entry: stretch by stretch, and group by group in each, until f fails or
 // one of them returns false. The entry is a copy that is valid during the call.
 func (l *leaf) each(begin func(group int) bool, f func(e unsafe.Pointer, r *statebackend.Row) (bool, error)) error {
+	defer l.close()
+	if err := l.open(); err != nil {
+		return err
+	}
 	return l.stretches(func() (bool, error) {
 		more, err := l.show(begin, f)
 		begin = nil
@@ -93,6 +98,10 @@ func (l *leaf) each(begin func(group int) bool, f func(e unsafe.Pointer, r *stat
 // Their order is that of each. The hashes of keys and the places of entries are not known.
 func (l *leaf) segments(begin func(group int) bool, f func(group int, from, to uint32) bool) error {
 	l.bare = true
+	defer l.close()
+	if err := l.open(); err != nil || l.lots != nil && !l.ownPages(f) {
+		return err
+	}
 	return l.stretches(func() (bool, error) {
 		for i := range l.groups {
 			g := &l.groups[i]
@@ -112,10 +121,6 @@ func (l *leaf) segments(begin func(group int) bool, f func(group int, from, to u
 
 // stretches calls f for each stretch, until it fails or returns false.
 func (l *leaf) stretches(f func() (more bool, err error)) error {
-	defer l.close()
-	if err := l.open(); err != nil {
-		return err
-	}
 	for at := 0; ; {
 		var err error
 		if at, err = l.fill(at); err != nil {
@@ -208,7 +213,7 @@ func (l *leaf) fill(at int) (next int, err error) {
 	}
 	yield, pages := l.sh.frozen.store.Yield, len(l.sh.states)
 	for begin := at; !l.passed(at) && (at == begin || l.fits()); at++ {
-		if at < pages && !l.sh.needs(at) {
+		if at < pages && (!l.sh.needs(at) || l.isOwn(at)) {
 			continue
 		}
 		if at == pages {

@@ -21,6 +21,12 @@ func (x *wordIndex) load(from, to int, out []unsafe.Pointer) (n int, err error) 
 	return len(words), nil
 }
 
+// expect implements index.
+func (x *rowIndex) expect(n int64) {
+	x.directory.expect(n)
+	x.rows.lots.begin(int(n))
+}
+
 // load implements index. Rows never move.
 func (x *rowIndex) load(from, to int, out []unsafe.Pointer) (n int, err error) {
 	hashes := x.blockHashes(from, to-from)
@@ -54,7 +60,7 @@ func (x *rowIndex) enter(i int, h uint64) (row unsafe.Pointer, err error) {
 	}
 	id, row, ok := uint32(0), unsafe.Pointer(nil), false
 	if x.width == 8 && !x.suffixed {
-		if id, row, ok = x.rows.append(); ok {
+		if id, row, ok = x.rows.append(x.src.hashes[i]); ok {
 			c := &x.src.canon
 			*(*uint64)(unsafe.Add(row, x.keyOff)) = *(*uint64)(unsafe.Add(c.P, uintptr(i)*c.Stride))
 		}
@@ -68,18 +74,4 @@ func (x *rowIndex) enter(i int, h uint64) (row unsafe.Pointer, err error) {
 	p.n++
 	x.n++
 	return row, nil
-}
-
-// append makes a row as make does if there is the usual place for it: the next one on the page that is being filled, of a table
-// that nobody notes or keeps anything of.
-func (s *slab) append() (id uint32, row unsafe.Pointer, ok bool) {
-	id = s.next
-	page, pos := id>>(s.bits&31), id&(1<<(s.bits&31)-1)
-	if s.free != 0 || pos >= s.rows || int(page) >= len(s.pages) || s.track != nil || s.guarded() {
-		return 0, nil, false
-	}
-	mem := s.pages[page]
-	*bitsAt(unsafe.Add(mem, s.used), uint64(pos/64)) |= 1 << (pos % 64)
-	s.next, s.live = id+1, s.live+1
-	return id, unsafe.Add(mem, uintptr(pos)*s.size), true
 }

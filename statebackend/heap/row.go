@@ -253,7 +253,7 @@ func (x *rowIndex) makeRow(i int) (id uint32, row unsafe.Pointer, err error) {
 			return 0, nil, err
 		}
 	}
-	if id, row, err = x.rows.make(); err != nil {
+	if id, row, err = x.rows.make(x.src.hashes[i]); err != nil {
 		x.dropText(text)
 		return 0, nil, err
 	}
@@ -357,7 +357,11 @@ func (x *rowIndex) follow(ahead *lookahead) { x.rows.ahead = ahead }
 
 // freeze implements index.
 func (x *rowIndex) freeze(f *frozen, c *changes) *leaf {
-	return newLeaf(f, x.freezeRows(f, c.only()), x.freezeKeys(), x.key)
+	l := newLeaf(f, x.freezeRows(f, c.only()), x.freezeKeys(), x.key)
+	if l.sh.only == nil {
+		l.lots = x.rows.owners()
+	}
+	return l
 }
 
 func (x *rowIndex) freezeRows(f *frozen, only *pageBits) *shadow {

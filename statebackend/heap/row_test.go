@@ -80,9 +80,9 @@ func testCompareTexts(t *testing.T, x *rowIndex, rows map[[2]int]unsafe.Pointer)
 func TestSlabReusesRowsAsZeros(t *testing.T) {
 	k := newKit[int64](t)
 	s := newSlab(&ledger{store: k.store}, 24)
-	first, row, err := s.make()
+	first, row, err := s.make(0)
 	ok(t, err)
-	second, _, err := s.make()
+	second, _, err := s.make(0)
 	ok(t, err)
 	for i := range bytesAt(row, 24) {
 		bytesAt(row, 24)[i] = 0xff
@@ -92,7 +92,7 @@ func TestSlabReusesRowsAsZeros(t *testing.T) {
 	if s.has(first) || s.has(second) || s.live != 0 {
 		t.Error("the dropped rows are there")
 	}
-	again, row, err := s.make()
+	again, row, err := s.make(0)
 	ok(t, err)
 	if again != first || string(bytesAt(row, 24)) != string(make([]byte, 24)) || !s.has(again) {
 		t.Errorf("row %d again is %d: %x", first, again, bytesAt(row, 24))

@@ -13,10 +13,9 @@ type slab struct {
 	used   uintptr // offset of the bitmap
 	rows   uint32  // of a page
 	bits   uint8   // a page has numbers for 1<<bits rows
-	next   uint32  // numbers ever given
-	free   uint32  // first of the chain of freed rows, plus one; it goes through their first 4 bytes
 	live   int
-	guard  // last: what lookups read lies together
+	lots
+	guard // last: what lookups read lies together
 }
 
 // maxRows keeps row numbers plus one in 32 bits.
@@ -31,6 +30,7 @@ func newSlab(l *ledger, size uintptr) slab {
 	bitmap := uintptr(max(1, 1<<s.bits/64)) * 8
 	s.rows = uint32((s.bytes - bitmap) / size)
 	s.used = s.bytes - bitmap
+	s.lots.reset()
 	return s
 }
 
@@ -65,30 +65,27 @@ func (s *slab) touchPage(page int) (err error) {
 	return err
 }
 
-// make makes a row of zeros.
-func (s *slab) make() (id uint32, row unsafe.Pointer, err error) {
-	if s.free != 0 {
-		id = s.free - 1
-	} else {
-		id = s.next
-		if id&(1<<s.bits-1) == s.rows { // the rest of the page is the bitmap
-			id = (id>>s.bits + 1) << s.bits
+// make makes a row of zeros for a key with a hash.
+func (s *slab) make(hash uint64) (id uint32, row unsafe.Pointer, err error) {
+	at := s.lots.of(hash)
+	if !s.all[at].hasRoom() {
+		if at, err = s.grow(hash); err != nil {
+			return 0, nil, err
 		}
-		if int(id>>s.bits) == len(s.pages) {
-			if err := s.grow(); err != nil {
-				return 0, nil, err
-			}
-		}
+	}
+	l := &s.all[at]
+	if id = l.next; l.free != 0 {
+		id = l.free - 1
 	}
 	if err := s.touch(id); err != nil {
 		return 0, nil, err
 	}
 	row = s.at(id)
-	if s.free != 0 {
-		s.free = *(*uint32)(row)
+	if l.free != 0 {
+		l.free = *(*uint32)(row)
 		*(*uint32)(row) = 0
 	} else {
-		s.next = id + 1
+		l.next = id + 1
 	}
 	w, bit := s.bit(id)
 	*w |= bit
@@ -97,6 +94,21 @@ func (s *slab) make() (id uint32, row unsafe.Pointer, err error) {
 		s.track.make(s.place(id))
 	}
 	return id, row, nil
+}
+
+// append makes a row as make does if there is the usual place for it: the next one on the page that is being filled, of a table
+// that nobody notes or keeps anything of.
+func (s *slab) append(hash uint64) (id uint32, row unsafe.Pointer, ok bool) {
+	l := &s.all[s.lots.of(hash)]
+	if l.free != 0 || l.next == l.end || s.track != nil || s.guarded() {
+		return 0, nil, false
+	}
+	id = l.next
+	page, pos := s.place(id)
+	mem := s.pages[page]
+	*bitsAt(unsafe.Add(mem, s.used), pos/64) |= 1 << (pos % 64)
+	l.next, s.live = id+1, s.live+1
+	return id, unsafe.Add(mem, uintptr(pos)*s.size), true
 }
 
 // place is where a row lies: its page and its position in it.
@@ -117,23 +129,30 @@ func (s *slab) bit(id uint32) (w *uint64, bit uint64) {
 	return (*uint64)(unsafe.Add(s.pages[id>>(s.bits&31)], s.used+uintptr(pos/64)*8)), 1 << (pos % 64)
 }
 
-func (s *slab) grow() error {
+// grow makes another page for rows of a key with a hash and says which lot it is of.
+func (s *slab) grow(hash uint64) (at int, err error) {
 	if len(s.pages) >= maxRows>>s.bits {
-		return s.ledger.store.errTooMany(s.ledger.state)
+		return 0, s.ledger.store.errTooMany(s.ledger.state)
 	}
 	if err := s.ledger.reserve(int64(s.bytes)); err != nil {
-		return err
+		return 0, err
 	}
-	s.pages = append(s.pages, memory(s.bytes))
-	return nil
+	s.lots.begin(s.live)
+	at = s.lots.of(hash)
+	l := &s.all[at]
+	l.next = uint32(len(s.pages)) << s.bits
+	l.end = l.next + s.rows // the rest of the page is the bitmap
+	s.pages, s.lotOf = append(s.pages, memory(s.bytes)), append(s.lotOf, uint16(at))
+	return at, nil
 }
 
 // drop frees a row, whose page was touched.
 func (s *slab) drop(id uint32) {
 	row := s.at(id)
 	clearBytes(row, s.size)
-	*(*uint32)(row) = s.free
-	s.free = id + 1
+	l := &s.all[s.lotOf[id>>(s.bits&31)]]
+	*(*uint32)(row) = l.free
+	l.free = id + 1
 	s.hide(id)
 	s.live--
 }
@@ -152,7 +171,7 @@ func (s *slab) has(id uint32) bool {
 	return *w&bit != 0
 }
 
-// shrink gives the memory back when the last row is gone, but for some pages.
+// shrink gives the memory back when the last row is gone, but for keep pages: one, or none.
 func (s *slab) shrink(keep int) {
 	if s.live != 0 || len(s.pages) <= keep {
 		return
@@ -164,16 +183,18 @@ func (s *slab) shrink(keep int) {
 	}
 	s.ledger.release(gone - int64(keep)*int64(s.bytes))
 	s.pages = append([]unsafe.Pointer(nil), s.pages[:keep]...)
-	for _, p := range s.pages {
-		clearBytes(p, s.bytes)
+	s.lots.reset()
+	if keep > 0 {
+		clearBytes(s.pages[0], s.bytes)
+		s.lotOf = append(s.lotOf, 0)
+		s.all[0].end = s.rows
 	}
-	s.next, s.free = 0, 0
 }
 
 // scan calls f for every row in use of a page until f returns false. f may drop rows.
 func (s *slab) scan(page int, f func(id uint32, row unsafe.Pointer) bool) bool {
 	first := uint32(page) << s.bits
-	for id := first; id < min(first+s.rows, s.next); id++ {
+	for id := first; page < len(s.pages) && id < first+s.rows; id++ {
 		if s.has(id) && !f(id, s.at(id)) {
 			return false
 		}

@@ -101,11 +101,19 @@ func newValueTable(st *store, spec *statebackend.TableSpec) (*valueTable, error)
 		x, err = newRowIndex(&t.ledger, rowShape{slot: slot, key: st.Key, src: &st.run, suffix: spec.Namespace})
 		x.touchesMarked = true
 		t.ix = x
+		if t.asTheyLie(x) {
+			x.rows.tellApart(st.FirstGroup, st.LastGroup, st.MaxParallelism, int(x.rows.rows))
+		}
 	}
 	if err == nil {
 		t.ix.follow(&t.ahead)
 	}
 	return t, err
+}
+
+// asTheyLie says whether snapshots take the rows of an index as they lie: keys and values are bytes in them.
+func (t *valueTable) asTheyLie(x *rowIndex) bool {
+	return t.stamp == 0 && x.width > 0 && !x.suffixed && t.cells.Plain()
 }
 
 func (t *valueTable) spec() *statebackend.TableSpec { return &t.s }
