@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -209,8 +210,9 @@ func TestFailuresAreListedByREST(t *testing.T) {
 	) bool {
 		return len(x.History.Entries) > 1
 	}).History.Entries[0]
-	if e.Name != "*errors.errorString" || e.Task != "breaks (1/1)" || !strings.Contains(e.Text, ", at element 1: boom") || e.Labels["repeated"] < "2" {
-		t.Errorf("%+v", e)
+	repeated, err := strconv.Atoi(e.Labels["repeated"])
+	if e.Name != "*errors.errorString" || e.Task != "breaks (1/1)" || !strings.Contains(e.Text, ", at element 1: boom") || repeated < 2 {
+		t.Errorf("%+v, %v", e, err)
 	}
 	job.Cancel()
 	if _, err := job.Wait(); !errors.Is(err, stream.ErrCanceled) {
