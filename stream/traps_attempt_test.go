@@ -18,6 +18,7 @@ import (
 	"github.com/flott-dev/flott/connector/filesink"
 	"github.com/flott-dev/flott/internal/env"
 	"github.com/flott-dev/flott/internal/vfs"
+	"github.com/flott-dev/flott/process"
 	"github.com/flott-dev/flott/stream"
 )
 
@@ -79,8 +80,35 @@ func (p parcel) open(where string) (parcel, error) {
 	return p, nil
 }
 
+// van checks that the user's partitioner has sent a parcel here, and takes a while to load it.
+type van struct {
+	subtask, vans int
+	load          time.Duration
+}
+
+func newVan(load time.Duration) func(rt *process.Runtime) van {
+	return func(rt *process.Runtime) van { return van{rt.Info().Subtask, rt.Info().Parallelism, load} }
+}
+
+func (v van) ProcessElement(_ *process.Context, p parcel, out *process.Collector[parcel]) error {
+	if int(p.Number)%v.vans != v.subtask {
+		return fmt.Errorf("parcel %d is in van %d of %d", p.Number, v.subtask, v.vans)
+	}
+	if v.load > 0 {
+		time.Sleep(v.load)
+	}
+	p, err := p.open("van")
+	out.Collect(p)
+	return err
+}
+
+// byNumber is the partitioner of vans.
+func byNumber(key int64, n int) int { return int(key) % n }
+
+func numberOf(p parcel) int64 { return p.Number }
+
 // Elements larger than any buffer, in flight in the midst of an unaligned checkpoint, come once and as they were, at another
-// parallelism, too; on an edge whose partitioner is the user's, barriers wait.
+// parallelism, too; on an edge whose partitioner is the user's, barriers wait, since nobody could send on what was in flight.
 func TestB028LargeElementsAreInFlight(t *testing.T) {
 	const n = 60
 	inFlightOnce := false
@@ -124,11 +152,55 @@ func parcels(e *stream.Env, disk vfs.FS, n int64) {
 	}
 	e.FromGenerator(n, newParcel, 1000).UID("parcels").Parallelism(1).
 		Rebalance().TryMap(check("depot")).UID("depot").
-		PartitionCustom(func(key int64, n int) int { return int(key) % n }, func(p parcel) int64 { return p.Number }).TryMap(check("van")).UID("van").
+		PartitionCustom(byNumber, numberOf).Process(newVan(0)).UID("van").
 		KeyBy(func(p parcel) int64 { return p.Number % 4 }).
 		Reduce(func(_, b parcel) parcel { return b }).UID("last").
 		Map(func(p parcel) string { return fmt.Sprint(p.Number) }).
 		CommitTo(filesink.New("/out", file.TextEncoding[string]("\n")).NoBuckets().RollOnCheckpoint().On(disk, fileIDs())).UID("door")
+}
+
+// Barriers do not overtake what a partitioner of the user's has sent: the queue in front of two slow vans is loaded before the
+// checkpoint is complete, so that three of them, after a crash, get nothing that the partitioner would send to another one.
+func TestB028CustomPartitionsAreNotOvertaken(t *testing.T) {
+	const n, load = 120, 20 * time.Millisecond
+	synctest.Test(t, func(t *testing.T) {
+		recovery, mem := t.TempDir(), vfs.NewMem()
+		begin := func(vans int, disk vfs.FS) *stream.Job {
+			e := stream.NewEnv(stream.WithRecovery(recovery), func(s *env.Settings) { s.Checkpoints.FS, s.Checkpoints.Unaligned = disk, true }).
+				SetParallelism(vans).SetRestartStrategy(stream.NoRestart()).EnableCheckpointing(50 * time.Millisecond)
+			e.FromGenerator(n, func(i int64) parcel { return newParcel(5 * i) }, 1000).UID("parcels").Parallelism(1).
+				PartitionCustom(byNumber, numberOf).Process(newVan(load)).UID("van").
+				Map(func(p parcel) string { return fmt.Sprint(p.Number / 5) }).
+				CommitTo(filesink.New("/out", file.TextEncoding[string]("\n")).NoBuckets().RollOnCheckpoint().On(mem, fileIDs())).UID("door")
+			job, err := e.ExecuteAsync(t.Context(), "vans")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return job
+		}
+		disk := vfs.NewMortal(vfs.OS{}, -1)
+		first := begin(2, disk)
+		time.Sleep(700 * time.Millisecond) // more than 20 parcels wait for each van
+		disk.DieAfter(0)
+		if _, err := first.Wait(); err == nil {
+			t.Fatal("the first process lives")
+		}
+		second := begin(3, vfs.OS{})
+		if _, err := second.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		if second.Checkpoints().LatestRestored == nil {
+			t.Error("nothing was restored")
+		}
+		var want []string
+		for i := range n {
+			want = append(want, fmt.Sprint(i))
+		}
+		slices.Sort(want)
+		if got := visibleOn(t, mem, "/out"); !slices.Equal(got, want) {
+			t.Errorf("%d parcels came, want %d, or others:\n%s", len(got), n, difference(got, want))
+		}
+	})
 }
 
 // jumpy is a clock whose wall time is set, while its monotonic one goes on.

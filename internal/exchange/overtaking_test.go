@@ -139,6 +139,9 @@ func TestTasksThatLookForRoomDoNotWaitInTheirWork(t *testing.T) {
 	if err := w.Mark(frame.Mark{Kind: frame.Barrier, Value: 7}); err != nil || c.Len() != Depth+Overdraft+1 {
 		t.Errorf("a barrier behind %d frames: %v", c.Len(), err)
 	}
+	if err := w.Mark(frame.Mark{Kind: frame.CancelBarrier, Value: 8}); err != nil || c.Len() != Depth+Overdraft+2 || end.over {
+		t.Errorf("the word that a barrier will not come, behind %d frames: %v, waited %v", c.Len(), err, end.over)
+	}
 	for c.Len() > Depth {
 		take(t, g, 1)
 		if w.Room() {

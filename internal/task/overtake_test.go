@@ -2,6 +2,8 @@ package task
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -87,6 +89,39 @@ func TestUnalignedBarriersOvertakeTheQueue(t *testing.T) {
 		"in flight on 0: [1 2] 1 marks", "in flight on 0: [3] 0 marks", "in flight on 1: [10] 0 marks", "in flight on 1: [11] 0 marks",
 		"took 1: a channels in-flight", "a [11]", "a end",
 	)
+}
+
+// What is in flight on a channel that must stay aligned is in no snapshot: barriers of other channels wait until its own has
+// come in line, and then overtake. Trap B028.
+func TestBarriersOvertakeOnlyWhatMayBeKept(t *testing.T) {
+	b, ws := overtakers(t, 0, 2)
+	b.dep.Inputs[1].Aligned = true
+	b.build()
+	b.write(ws[0], 1, overtakingBarrier(1), 2)
+	b.write(ws[1], 10)
+	b.write(ws[1], 11, overtakingBarrier(1), 12)
+	err := b.run(func() {
+		for _, w := range ws {
+			b.write(w, mark(frame.End))
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken, before := slices.Index(b.log, "a snapshot 1"), []string{"a [10]", "a [11]"}
+	for _, l := range before {
+		if at := slices.Index(b.log, l); at < 0 || at > taken {
+			t.Errorf("%q comes after the snapshot: %q", l, b.log)
+		}
+	}
+	for _, l := range b.log {
+		if strings.HasPrefix(l, "in flight on 1") {
+			t.Errorf("the snapshot has what is %s", l)
+		}
+	}
+	if taken < 0 || slices.Index(b.log, "a [12]") < taken {
+		t.Errorf("got %q", b.log)
+	}
 }
 
 // A slow operator takes its snapshot between two runs of one frame: the rest of the frame was overtaken.
