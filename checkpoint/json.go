@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/flott-dev/flott/serde"
 )
@@ -18,6 +20,9 @@ import (
 // if their keys are strings, integers or bools and arrays of [key, value] otherwise, nil null, a type of a closed set an
 // object with its name, times RFC 3339 text, complex numbers [real, imaginary], floats that JSON can't say "NaN", "+Inf" or
 // "-Inf", byte slices and bytes that user code makes base64 text. Without a schema all of b is such bytes.
+//
+// A string that is no UTF-8 can be no text in JSON: it becomes an object with its bytes, {"base64":"/w=="}, so that different
+// strings stay different and none is lost. See TextAsName for where only a text may stand.
 func AppendJSON(dst []byte, s *serde.Schema, b []byte) (out []byte, used int, err error) {
 	if s == nil {
 		return appendBase64(dst, b), len(b), nil
@@ -147,7 +152,7 @@ func (w *jsonWriter) value(s shape, depth int) error {
 		return w.scalar(s.Kind)
 	case serde.String:
 		b, err := w.text()
-		w.dst = appendText(w.dst, string(b))
+		w.dst = appendText(w.dst, b)
 		return err
 	case serde.Custom:
 		b, err := w.text()
@@ -247,7 +252,7 @@ func (w *jsonWriter) fields(s shape, depth int) error {
 		if i > 0 {
 			w.dst = append(w.dst, ',')
 		}
-		w.dst = append(appendText(w.dst, f.Name), ':')
+		w.dst = append(appendName(w.dst, f.Name), ':')
 		if err := w.inner(s, f.Schema, depth); err != nil {
 			return err
 		}
@@ -377,11 +382,9 @@ func (w *jsonWriter) entries(s shape, n, depth int) error {
 		if !object {
 			w.dst = append(w.dst, '[')
 		}
-		w.dst = append(w.dst, quote...)
-		if err := w.inner(s, s.Key, depth); err != nil {
+		if err := w.entryKey(s, quote, depth); err != nil {
 			return err
 		}
-		w.dst = append(w.dst, quote...)
 		if object {
 			w.dst = append(w.dst, ':')
 		} else {
@@ -396,6 +399,19 @@ func (w *jsonWriter) entries(s shape, n, depth int) error {
 	}
 	w.dst = append(w.dst, end)
 	return nil
+}
+
+// entryKey writes the key of an entry of a map between its quotes.
+func (w *jsonWriter) entryKey(s shape, quote string, depth int) error {
+	if s.Key.Kind == serde.String {
+		b, err := w.text()
+		w.dst = appendName(w.dst, string(b))
+		return err
+	}
+	w.dst = append(w.dst, quote...)
+	err := w.inner(s, s.Key, depth)
+	w.dst = append(w.dst, quote...)
+	return err
 }
 
 // keyQuote says whether map keys of a kind are names of an object, and what has to stand around them.
@@ -438,16 +454,38 @@ func (w *jsonWriter) oneOf(s shape, depth int) error {
 		return fmt.Errorf("type %d of %d", n, len(s.Fields))
 	}
 	f := s.Fields[n-1]
-	w.dst = append(appendText(append(w.dst, '{'), f.Name), ':')
+	w.dst = append(appendName(append(w.dst, '{'), f.Name), ':')
 	err = w.inner(s, f.Schema, depth)
 	w.dst = append(w.dst, '}')
 	return err
 }
 
-// appendText appends text as JSON; bytes that are no UTF-8 become the replacement character.
-func appendText(dst []byte, text string) []byte {
+// appendText appends text as JSON: as an object with its bytes if it is no UTF-8.
+func appendText(dst, text []byte) []byte {
+	if !utf8.Valid(text) {
+		return append(appendBase64(append(dst, bytesName...), text), '}')
+	}
 	dst, _ = jsontext.AppendQuote(dst, text)
 	return dst
+}
+
+// appendName appends text as the name of a field of an object.
+func appendName(dst []byte, text string) []byte {
+	dst, _ = jsontext.AppendQuote(dst, TextAsName(text))
+	return dst
+}
+
+// bytesName is how a text that is no UTF-8 begins, in AppendJSON and TextAsName.
+const bytesName = `{"base64":`
+
+// TextAsName is a string as a text that is UTF-8, for what has nothing else: names of the fields of JSON objects, cells of CSV
+// files, text columns of Parquet files. One that is no UTF-8 becomes what AppendJSON makes of it, {"base64":"/w=="}, and so does
+// one that begins with {"base64": itself, so that each such text means one string. All others stay as they are.
+func TextAsName(text string) string {
+	if utf8.ValidString(text) && !strings.HasPrefix(text, bytesName) {
+		return text
+	}
+	return string(append(appendBase64([]byte(bytesName), []byte(text)), '}'))
 }
 
 func appendBase64(dst, b []byte) []byte {

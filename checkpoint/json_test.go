@@ -103,7 +103,11 @@ func TestValuesAreShownAsJSON(t *testing.T) {
 		{jsonOf(t, math.Inf(-1)), `"-Inf"`},
 		{jsonOf(t, complex64(complex(1, -2))), "[1,-2]"},
 		{jsonOf(t, complex(1.5, -2)), "[1.5,-2]"},
-		{jsonOf(t, "a <\"quote\">\n\x00é\xff"), `"a <\"quote\">\n\u0000é` + "\ufffd" + `"`},
+		{jsonOf(t, "a <\"quote\">\n\x00é\ufffd"), `"a <\"quote\">\n\u0000é` + "\ufffd" + `"`},
+		{jsonOf(t, []string{"\xff", `{"base64":"/w=="}`}), `[{"base64":"/w=="},"{\"base64\":\"/w==\"}"]`},
+		{jsonOf(t, map[string]string{"\xff": "\xfe"}), `{"{\"base64\":\"/w==\"}":{"base64":"/g=="}}`},
+		{keyJSON(t, "\xff"), `{"base64":"/w=="}`},
+		{keyJSON(t, [2]string{"a\xc3", "é"}), `[{"base64":"YcM="},"é"]`},
 		{jsonOf(t, at), `"2026-02-03T04:05:06.007+01:00"`},
 		{jsonOf(t, at.In(time.FixedZone("LMT", 1172))), `"2026-02-03T03:05:06.007Z"`}, // 19 min 32 s: no text has that
 		{jsonOf(t, at.UTC()), `"2026-02-03T03:05:06.007Z"`},

@@ -21,12 +21,18 @@ expire, the time of their last write, as far as the state has them. A list has
 a row for each item, which is its value. Bytes that only the program can read
 are base64.
 
+A text that is no UTF-8 is an object with its bytes, {"base64":"/w=="}. Where
+only a text may stand (in CSV, in text columns of Parquet, as the name of a
+field) it is this as a text, and so is a text that begins with {"base64":
+itself.
+
 In CSV texts are always in quotes, also empty ones. A cell without any is null,
 or what the row does not have.
 
 A Parquet file has the rows of one state: the columns are its key, namespace,
 map key, value and time, with their types. Structs are groups of columns, slices
-and maps LIST and MAP, nil is NULL; what has no type in Parquet is JSON text.`,
+and maps LIST and MAP, nil is NULL; what has no type in Parquet is JSON text.
+Times are microseconds, for the years -290307 to 294246; others are an error.`,
 		example: "flott savepoint dump savepoints/savepoint-1a2b3c-7 -operator alarm -state sum\nflott savepoint dump checkpoints/chk-12 -operator alarm -format csv -limit 100 > alarm.csv",
 		prepare: func(a *app, f *flag.FlagSet) action {
 			d := &dump{app: a}

@@ -6,11 +6,14 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/flott-dev/flott/checkpoint"
 	"github.com/flott-dev/flott/serde"
 )
 
@@ -91,7 +94,7 @@ func (p *parquetPart) node() parquet.Node {
 		n = parquet.Map(p.parts[0].node(), p.parts[1].node())
 	default:
 		if n = parquetLeaf(p.schema); p.text {
-			n = parquet.JSON()
+			n = parquet.Leaf(bounded{parquet.JSON().Type()})
 		}
 	}
 	if p.optional {
@@ -132,7 +135,7 @@ func (p *parquetPart) find(schema *parquet.Schema, path []string) error {
 // parquetLeaf is the type of the column for a scalar; nil if it is none.
 func parquetLeaf(s *serde.Schema) parquet.Node {
 	if s == nil {
-		return parquet.Leaf(parquet.ByteArrayType)
+		return parquet.Leaf(bounded{parquet.ByteArrayType})
 	}
 	switch s.Kind {
 	case serde.Bool:
@@ -146,14 +149,14 @@ func parquetLeaf(s *serde.Schema) parquet.Node {
 	case serde.Float64:
 		return parquet.Leaf(parquet.DoubleType)
 	case serde.String:
-		return parquet.String()
+		return parquet.Leaf(bounded{parquet.String().Type()})
 	case serde.Time:
 		return parquet.Timestamp(parquet.Microsecond)
 	case serde.Custom:
-		return parquet.Leaf(parquet.ByteArrayType)
+		return parquet.Leaf(bounded{parquet.ByteArrayType})
 	case serde.Slice:
 		if s.Elem.Kind == serde.Uint8 {
-			return parquet.Leaf(parquet.ByteArrayType)
+			return parquet.Leaf(bounded{parquet.ByteArrayType})
 		}
 	}
 	return nil
@@ -181,10 +184,13 @@ func (p *parquetPart) fromText(key string) any {
 	case p.schema != nil && p.schema.Kind == serde.Bool:
 		return key == "true"
 	case p.schema != nil && p.schema.Kind == serde.String:
-		return key
+		return nameText(key)
 	}
 	return json.Number(key)
 }
+
+// nameText is a text that checkpoint.TextAsName has made.
+type nameText string
 
 // compareKeys is the order of keys that were names of fields.
 func compareKeys(a, b any) int {
@@ -221,10 +227,11 @@ func scalarValue(s *serde.Schema, v any) (parquet.Value, error) {
 		b, err := base64.StdEncoding.DecodeString(text)
 		return parquet.ByteArrayValue(b), err
 	case s.Kind == serde.String:
-		return parquet.ByteArrayValue([]byte(text)), nil
+		b, err := columnText(v)
+		return parquet.ByteArrayValue(b), err
 	case s.Kind == serde.Time:
-		t, err := time.Parse(time.RFC3339Nano, text)
-		return parquet.Int64Value(t.UnixMicro()), err
+		n, err := unixMicro(text)
+		return parquet.Int64Value(n), err
 	case s.Kind == serde.Float32:
 		f, err := strconv.ParseFloat(text, 32)
 		return parquet.FloatValue(float32(f)), err
@@ -243,4 +250,46 @@ func scalarValue(s *serde.Schema, v any) (parquet.Value, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 32)
 	return parquet.Int32Value(int32(n)), err
+}
+
+// columnText is what a column of texts has of a decoded one, which is an object if it is no UTF-8.
+func columnText(v any) ([]byte, error) {
+	switch v := v.(type) {
+	case nameText:
+		return []byte(v), nil
+	case string:
+		return []byte(checkpoint.TextAsName(v)), nil
+	}
+	return compact(v)
+}
+
+// The calendar repeats itself: so many years, and seconds, later all days are as they were.
+const (
+	cycleYears   = 400
+	cycleSeconds = 146_097 * 24 * 60 * 60
+)
+
+// unixMicro is the time of a text that package time has written as RFC 3339, in microseconds since 1970. Package time reads only
+// the years from 0 to 9999 again: others are read as those of the cycle that begins with 2000.
+func unixMicro(text string) (int64, error) {
+	digits, sign := strings.CutPrefix(text, "-")
+	at, rest, _ := strings.Cut(digits, "-")
+	year, err := strconv.ParseInt(at, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("read the year of time %q: %w", text, err)
+	}
+	if sign {
+		year = -year
+	}
+	within := 2000 + (year%cycleYears+cycleYears)%cycleYears
+	t, err := time.Parse(time.RFC3339Nano, fmt.Sprintf("%d-%s", within, rest))
+	if err != nil {
+		return 0, err
+	}
+	seconds := t.Unix() + (year-within)/cycleYears*cycleSeconds
+	const most = math.MaxInt64/1_000_000 - 1
+	if seconds > most || seconds < -most {
+		return 0, fmt.Errorf("time %s is beyond those of a Parquet file, which counts microseconds in 64 bits (years -290307 to 294246): dump it as jsonl or csv", text)
+	}
+	return seconds*1_000_000 + int64(t.Nanosecond())/1000, nil
 }

@@ -77,7 +77,8 @@ func (p *parquetRows) open() error {
 	}
 	p.cells = make([][]parquet.Value, len(schema.Columns()))
 	p.rows = make([]parquet.Row, 1)
-	p.w = parquet.NewGenericWriter[any](p.to, schema, parquet.Compression(&parquet.Zstd))
+	p.w = parquet.NewGenericWriter[any](p.to, schema, parquet.Compression(&parquet.Zstd),
+		parquet.ColumnIndexSizeLimit(func([]string) int { return boundBytes }))
 	return nil
 }
 

@@ -91,7 +91,7 @@ func (j *jsonLines) begin(*shape) error { return nil }
 
 func (j *jsonLines) write(r *record) error {
 	b := append(j.line[:0], `{"state":`...)
-	b, _ = jsontext.AppendQuote(b, r.state) // what is no UTF-8 becomes the replacement character
+	b, _ = jsontext.AppendQuote(b, checkpoint.TextAsName(r.state))
 	for _, field := range []struct {
 		name  string
 		value []byte
@@ -107,7 +107,8 @@ func (j *jsonLines) write(r *record) error {
 
 func (j *jsonLines) end() error { return nil }
 
-// csvLines writes CSV with a header, also if there are no rows. Texts stand as they are, always in quotes, all else as JSON.
+// csvLines writes CSV with a header, also if there are no rows. Texts stand as checkpoint.TextAsName has them, always in quotes,
+// all else as JSON.
 // A cell without quotes and characters is null, or what the row does not have: as PostgreSQL's COPY and DuckDB read it.
 type csvLines struct {
 	w     io.Writer
@@ -130,7 +131,7 @@ func (c *csvLines) write(r *record) error {
 	if err := c.header(); err != nil {
 		return err
 	}
-	b := appendQuoted(c.line[:0], r.state)
+	b := appendQuoted(c.line[:0], checkpoint.TextAsName(r.state))
 	for _, field := range [][]byte{r.key, r.namespace, r.mapKey, r.value, r.time} {
 		b = appendCell(append(b, ','), field)
 	}
@@ -148,7 +149,7 @@ func appendCell(b, field []byte) []byte {
 	case string(field) == "null":
 		return b
 	case len(field) > 0 && field[0] == '"' && json.Unmarshal(field, &text) == nil:
-		return appendQuoted(b, text)
+		return appendQuoted(b, checkpoint.TextAsName(text))
 	case bytes.ContainsAny(field, "\",\r\n"):
 		return appendQuoted(b, string(field))
 	}

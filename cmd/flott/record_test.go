@@ -24,6 +24,8 @@ func TestCSVTellsNullFromText(t *testing.T) {
 		{`7`, `7`},
 		{`true`, `true`},
 		{`[]`, `[]`},
+		{`{"base64":"/w=="}`, `"{""base64"":""/w==""}"`}, // bytes
+		{`"{\"base64\":\"/w==\"}"`, `"{""base64"":""eyJiYXNlNjQiOiIvdz09In0=""}"`}, // a text that looks like them
 		{`[null,"null"]`, `"[null,""null""]"`},
 		{`{"A":null}`, `"{""A"":null}"`},
 		{`[1,2]`, `"[1,2]"`},
