@@ -12,9 +12,7 @@ type guard struct {
 
 	spare      []unsafe.Pointer // chunks for copies, of an earlier snapshot
 	spareBytes uintptr          // of each
-	spareKept  []unsafe.Pointer // kept tables, of the same
-	tables     unsafe.Pointer   // memory for kept tables of few entries, of an earlier snapshot; nil: none
-	tableBytes uintptr          // of it
+	tables     []unsafe.Pointer // chunks for kept tables, of the same
 	stretch    []uint64         // memory for the stretches of a leaf, of an earlier snapshot
 }
 
@@ -135,16 +133,7 @@ func (g *guard) recycle(sh *shadow) {
 		}
 		g.spare = append(g.spare, c)
 	}
-	switch {
-	case !sh.few:
-		for _, k := range sh.kept {
-			if k != nil {
-				g.spareKept = append(g.spareKept, k)
-			}
-		}
-	case sh.tables != nil && sh.tablesBytes() > g.tableBytes:
-		g.tables, g.tableBytes = sh.tables, sh.tablesBytes()
-	}
+	g.tables = append(g.tables, sh.tables...)
 	if len(sh.stretch) > len(g.stretch) {
 		g.stretch = sh.stretch
 	}
@@ -158,44 +147,27 @@ func (g *guard) takeStretch() []uint64 {
 	return s
 }
 
-// keptTables gives reserved memory for kept tables of few entries, which is not zero. A snapshot of changes is one of many as a
-// rule, so that what is there for one of all entries is dropped.
-func (g *guard) keptTables(bytes uintptr) unsafe.Pointer {
-	g.spareKept = nil
-	if g.tables == nil || g.tableBytes < bytes {
-		g.tables = nil
-		return memory(bytes)
-	}
-	t := g.tables
-	g.tables, g.tableBytes = nil, 0
-	return t
-}
-
-// keptTable gives a kept table of zeros, whose memory is reserved.
-func (g *guard) keptTable(bytes uintptr) unsafe.Pointer {
-	n := len(g.spareKept)
+// takeLast takes the last of some chunks, which is not zero, or makes one: reserved memory.
+func takeLast(chunks *[]unsafe.Pointer, bytes uintptr) unsafe.Pointer {
+	n := len(*chunks)
 	if n == 0 {
 		return memory(bytes)
 	}
-	k := g.spareKept[n-1]
-	g.spareKept[n-1] = nil
-	g.spareKept = g.spareKept[:n-1]
-	clearBytes(k, bytes)
-	return k
+	c := (*chunks)[n-1]
+	(*chunks)[n-1] = nil
+	*chunks = (*chunks)[:n-1]
+	return c
 }
 
 // forgetSpare drops what was kept of snapshots for the next one.
 func (g *guard) forgetSpare() {
-	g.spare, g.spareKept, g.tables, g.tableBytes, g.stretch = nil, nil, nil, 0, nil
+	g.spare, g.tables, g.stretch = nil, nil, nil
 }
 
 // copyChunk gives reserved memory for copies, which is not zero.
 func (g *guard) copyChunk(bytes uintptr) unsafe.Pointer {
-	if n := len(g.spare); n > 0 && g.spareBytes == bytes {
-		c := g.spare[n-1]
-		g.spare[n-1] = nil
-		g.spare = g.spare[:n-1]
-		return c
+	if g.spareBytes != bytes {
+		return memory(bytes)
 	}
-	return memory(bytes)
+	return takeLast(&g.spare, bytes)
 }

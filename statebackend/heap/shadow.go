@@ -30,8 +30,8 @@ type shadow struct {
 	// small enough to stay in the processor's cache where kept tables don't. If the snapshot needs few entries it is empty.
 	settled   []uint64
 	unitWords int
-	tables    unsafe.Pointer // memory for the kept tables of few entries; nil: none is made yet
-	tabled    uintptr        // bytes of it in use
+	tables    []unsafe.Pointer // chunks with kept tables
+	tabled    uintptr          // bytes in use of the last one
 	stretch   []uint64       // what the leaf had, for the next one; the writer's until finish
 
 	mu    sync.Mutex
@@ -209,10 +209,11 @@ func (sh *shadow) makeTable(page int, mem unsafe.Pointer, l *ledger) error {
 	if sh.few {
 		return sh.makeTableOfFew(page, l)
 	}
-	if more, err := sh.reserve(sh.keptBytes(), l); !more {
+	kept, err := sh.table(sh.keptBytes(), l)
+	if kept == nil {
 		return err
 	}
-	kept := sh.guard.keptTable(sh.keptBytes())
+	clearBytes(kept, sh.keptBytes())
 	if sh.bitmap != 0 && sh.only == nil {
 		copyWords(kept, unsafe.Add(mem, sh.bitmap), sh.head)
 	}
@@ -222,26 +223,39 @@ func (sh *shadow) makeTable(page int, mem unsafe.Pointer, l *ledger) error {
 
 // makeTableOfFew makes the kept table of a page of which few entries are needed.
 func (sh *shadow) makeTableOfFew(page int, l *ledger) error {
-	if sh.tables == nil {
-		if more, err := sh.reserve(sh.tablesBytes(), l); !more {
-			return err
-		}
-		sh.tables = sh.guard.keptTables(sh.tablesBytes())
+	only, n := sh.only.bitmap(page), 0
+	for w := range sh.words() {
+		n += bits.OnesCount64(*bitsAt(only, uint64(w)))
 	}
-	kept, only, n := unsafe.Add(sh.tables, sh.tabled), sh.only.bitmap(page), 0
+	kept, err := sh.table(sh.fewBytes(n), l)
+	if kept == nil {
+		return err
+	}
+	n = 0
 	for w := range sh.words() {
 		*rank(kept, w) = uint16(n)
 		n += bits.OnesCount64(*bitsAt(only, uint64(w)))
 	}
 	clearBytes(unsafe.Add(kept, sh.ranksBytes()), roundUp(uintptr(n)*4))
-	sh.tabled += sh.fewBytes(n)
 	sh.kept[page] = kept
 	return nil
 }
 
-// tablesBytes bounds the size of all kept tables of few entries.
-func (sh *shadow) tablesBytes() uintptr {
-	return uintptr(len(sh.only.own))*(sh.ranksBytes()+8) + roundUp(uintptr(sh.only.n)*4)
+// tableChunk is how much memory is made for kept tables at a time: many small pieces would be slow, and all of it at once, which the system
+// has to find first, would keep elements waiting behind a barrier for milliseconds. A table has less than 9 KiB.
+const tableChunk = 64 << 10
+
+// table gives memory for a kept table, which is not zero; nil if the snapshot has ended, or there is none.
+func (sh *shadow) table(bytes uintptr, l *ledger) (unsafe.Pointer, error) {
+	if len(sh.tables) == 0 || sh.tabled+bytes > tableChunk {
+		if more, err := sh.reserve(tableChunk, l); !more {
+			return nil, err
+		}
+		sh.tables, sh.tabled = append(sh.tables, takeLast(&sh.guard.tables, tableChunk)), 0
+	}
+	at := unsafe.Add(sh.tables[len(sh.tables)-1], sh.tabled)
+	sh.tabled += bytes
+	return at, nil
 }
 
 // keepAll keeps all entries of a page.
