@@ -13,6 +13,7 @@ type guard struct {
 	spare      []unsafe.Pointer // chunks for copies, of an earlier snapshot
 	spareBytes uintptr          // of each
 	tables     []unsafe.Pointer // chunks for kept tables, of the same
+	tableBytes uintptr          // of each
 	stretch    []uint64         // memory for the stretches of a leaf, of an earlier snapshot
 }
 
@@ -133,6 +134,9 @@ func (g *guard) recycle(sh *shadow) {
 		}
 		g.spare = append(g.spare, c)
 	}
+	if len(sh.tables) > 0 && sh.tableChunk() != g.tableBytes {
+		g.tables, g.tableBytes = nil, sh.tableChunk()
+	}
 	g.tables = append(g.tables, sh.tables...)
 	if len(sh.stretch) > len(g.stretch) {
 		g.stretch = sh.stretch
@@ -145,6 +149,14 @@ func (g *guard) takeStretch() []uint64 {
 	s := g.stretch
 	g.stretch = nil
 	return s
+}
+
+// tableChunk gives a reserved chunk for kept tables, which is not zero.
+func (g *guard) tableChunk(bytes uintptr) unsafe.Pointer {
+	if g.tableBytes != bytes {
+		return memory(bytes)
+	}
+	return takeLast(&g.tables, bytes)
 }
 
 // takeLast takes the last of some chunks, which is not zero, or makes one: reserved memory.

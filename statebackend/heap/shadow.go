@@ -32,7 +32,7 @@ type shadow struct {
 	unitWords int
 	tables    []unsafe.Pointer // chunks with kept tables
 	tabled    uintptr          // bytes in use of the last one
-	stretch   []uint64       // what the leaf had, for the next one; the writer's until finish
+	stretch   []uint64         // what the leaf had, for the next one; the writer's until finish
 
 	mu    sync.Mutex
 	drawn int64 // bytes that are reserved for copies
@@ -241,17 +241,25 @@ func (sh *shadow) makeTableOfFew(page int, l *ledger) error {
 	return nil
 }
 
-// tableChunk is how much memory is made for kept tables at a time: many small pieces would be slow, and all of it at once, which the system
-// has to find first, would keep elements waiting behind a barrier for milliseconds. A table has less than 9 KiB.
-const tableChunk = 64 << 10
+// mostTables is how much memory is made for kept tables at a time: many small pieces would be slow, and all of it at once, which the
+// system has to find first, would keep elements waiting behind a barrier for milliseconds. A table has less than 9 KiB.
+const mostTables = 64 << 10
+
+// tableChunk is how much that is for this snapshot: no more than it can need.
+func (sh *shadow) tableChunk() uintptr {
+	if sh.few {
+		return min(mostTables, uintptr(len(sh.only.own))*(sh.ranksBytes()+8)+roundUp(uintptr(sh.only.n)*4))
+	}
+	return min(mostTables, uintptr(len(sh.states))*sh.keptBytes())
+}
 
 // table gives memory for a kept table, which is not zero; nil if the snapshot has ended, or there is none.
 func (sh *shadow) table(bytes uintptr, l *ledger) (unsafe.Pointer, error) {
-	if len(sh.tables) == 0 || sh.tabled+bytes > tableChunk {
-		if more, err := sh.reserve(tableChunk, l); !more {
+	if chunk := sh.tableChunk(); len(sh.tables) == 0 || sh.tabled+bytes > chunk {
+		if more, err := sh.reserve(chunk, l); !more {
 			return nil, err
 		}
-		sh.tables, sh.tabled = append(sh.tables, takeLast(&sh.guard.tables, tableChunk)), 0
+		sh.tables, sh.tabled = append(sh.tables, sh.guard.tableChunk(chunk)), 0
 	}
 	at := unsafe.Add(sh.tables[len(sh.tables)-1], sh.tabled)
 	sh.tabled += bytes
