@@ -39,7 +39,12 @@ type Manifest struct {
 	HashSeed uint64
 	// Operators are those of the job, with and without state, each id once.
 	Operators []Operator
+
+	size int64
 }
+
+// Size is how many bytes the manifest's own file has. It is known once the manifest was loaded or completed, and 0 before.
+func (m *Manifest) Size() int64 { return m.size }
 
 // Operator is what a snapshot holds of one operator.
 type Operator struct {

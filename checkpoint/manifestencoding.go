@@ -165,6 +165,6 @@ func Load(f vfs.FS, location string) (*Manifest, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load snapshot: %w", err)
 	}
-	m.Folder, m.Version = folder, int(binary.LittleEndian.Uint32(b[4:]))
+	m.Folder, m.Version, m.size = folder, int(binary.LittleEndian.Uint32(b[4:])), int64(len(b))
 	return m, nil
 }

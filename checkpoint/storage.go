@@ -170,6 +170,7 @@ func (s *Storage) write(m *Manifest) error {
 	if err != nil {
 		return err
 	}
+	m.size = int64(len(b))
 	final := path.Join(m.Folder, ManifestName)
 	if wholeFiles(s.fs, m.Folder) {
 		err := writeNew(s.fs, final, b)

@@ -322,11 +322,11 @@ func TestPoisonRecordDoesNotSpin(t *testing.T) {
 		want     string
 	}{
 		"none":        {stream.NoRestart(), 1, `operator "x" (`},
-		"fixed delay": {stream.FixedDelayRestart(3, time.Second), 4, "the job was restarted 3 times, and the same failure came 4 times in a row: "},
-		"rate":        {stream.FailureRateRestart(2, time.Hour, time.Second), 3, "the job was restarted 2 times, and the same failure came 3 times in a row: "},
+		"fixed delay": {stream.FixedDelayRestart(3, time.Second), 4, "the job was restarted 3 times, and the same failure came 4 times in a row, at the same record each time: "},
+		"rate":        {stream.FailureRateRestart(2, time.Hour, time.Second), 3, "the job was restarted 2 times, and the same failure came 3 times in a row, at the same record each time: "},
 		"exponential": {
 			stream.ExponentialDelayRestart(time.Second, time.Minute, time.Hour, 2, stream.RestartAttempts(5)), 6,
-			"the job was restarted 5 times, and the same failure came 6 times in a row: ",
+			"the job was restarted 5 times, and the same failure came 6 times in a row, at the same record each time: ",
 		},
 	} {
 		for _, panics := range []bool{false, true} {

@@ -8,6 +8,8 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -169,6 +171,18 @@ func TestJobIsWatchedAndStoppedByREST(t *testing.T) {
 	if s.call("GET", base+"/checkpoints", "", 200, &history); history.Counts.Completed != 3 || history.Latest.Savepoint.Path != saved.Operation.Location {
 		t.Errorf("history %+v, savepoint %+v", history, saved.Operation)
 	}
+	manifest, err := os.Stat(filepath.Join(saved.Operation.Location, "_metadata"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sizes metrics
+	if s.call("GET", base+"/metrics?get=lastCheckpointMetadataSize", "", 200, &sizes); len(sizes) != 1 || sizes[0].Value != fmt.Sprint(manifest.Size()) {
+		t.Errorf("the manifest of %d bytes is shown as %v", manifest.Size(), sizes)
+	}
+	var times metrics
+	if s.call("GET", base+"/vertices/"+d.Vertices[1].ID+"/metrics?get=0.checkpointStartDelayNanos,0.checkpointAlignmentTime", "", 200, &times); len(times) != 2 || times[0].Value == "0" || times[1].Value != "0" {
+		t.Errorf("delay and alignment of the one barrier of a task: %v", times)
+	}
 	o := s.operate(base+"/stop", base+"/savepoints/", fmt.Sprintf(`{"targetDirectory":%q,"drain":true}`, t.TempDir()))
 	if _, err := s.job.Wait(); err != nil || o.Operation.Failure != nil {
 		t.Errorf("%v, %+v", err, o.Operation)
@@ -211,7 +225,7 @@ func TestFailuresAreListedByREST(t *testing.T) {
 		return len(x.History.Entries) > 1
 	}).History.Entries[0]
 	repeated, err := strconv.Atoi(e.Labels["repeated"])
-	if e.Name != "*errors.errorString" || e.Task != "breaks (1/1)" || !strings.Contains(e.Text, ", at element 1: boom") || repeated < 2 {
+	if e.Name != "*errors.errorString" || e.Task != "breaks (1/1)" || !strings.Contains(e.Text, ", at element 1: boom") || repeated < 2 || e.Labels["same-record"] != e.Labels["repeated"] {
 		t.Errorf("%+v, %v", e, err)
 	}
 	job.Cancel()

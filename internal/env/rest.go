@@ -286,7 +286,7 @@ func (s *served) View() *rest.View {
 }
 
 func (s *served) failure(f *jobmanager.Failure) rest.Failure {
-	out := rest.Failure{At: f.At.UnixMilli(), Attempt: f.Attempt, Class: rest.ErrorClass(f.Err), Text: f.Err.Error(), Same: f.Same}
+	out := rest.Failure{At: f.At.UnixMilli(), Attempt: f.Attempt, Class: rest.ErrorClass(f.Err), Text: f.Err.Error(), Same: f.Same, SameRecord: f.SameRecord}
 	var at *task.Error
 	if errors.As(f.Err, &at) {
 		out.Task = at.Operator + " (" + strconv.Itoa(at.Subtask+1) + ")"
@@ -325,6 +325,7 @@ func (s *served) subtask(t *taskmanager.Subtask, status string, r *jobmanager.Re
 	}
 	idle, back := t.Times.Idle.Load(), t.Times.Backpressured.Load()
 	out.Idle, out.Backpressured, out.Busy = time.Duration(idle), time.Duration(back), time.Duration(max(0, life-idle-back))
+	out.Alignment, out.StartDelay = t.Barriers.Alignment(t.Started+life), t.Barriers.StartDelay()
 	out.Watermark, _ = t.Received(0)
 	type port struct {
 		node int

@@ -204,7 +204,12 @@ func (j *Job) gaveUp(err error) error {
 	if err == nil || j.record.Restarts == 0 || errors.Is(err, ErrCanceled) || errors.As(err, &stuck) {
 		return err
 	}
-	return &GaveUpError{Restarts: j.record.Restarts, Same: j.repeats.times, Last: err}
+	r := &j.repeats
+	e := &GaveUpError{Restarts: j.record.Restarts, Same: r.times, OtherRecord: r.other, Last: err}
+	if !strings.Contains(r.record, "...") { // else not all of it is known
+		e.SameRecord = r.records
+	}
+	return e
 }
 
 // prepare lets sinks look at their targets before anything is written, but for those whose job goes on: what is there is

@@ -68,7 +68,7 @@ func (k *Keeper) failing(region int, cause error) {
 func (k *Keeper) options(r *attemptRun) *taskmanager.Checkpoints {
 	return &taskmanager.Checkpoints{
 		Mode: k.opt.Config.Mode, Unaligned: k.opt.Config.Unaligned, AlignedTimeout: k.opt.Config.AlignedTimeout,
-		Incremental: k.opt.Incremental, InlineBytes: k.opt.InlineBytes, Token: k.opt.Token, Direct: &k.direct, Final: k.opt.Config.Interval > 0, Place: k.whereToWrite, Tell: k.Tell,
+		Incremental: k.opt.Incremental, InlineBytes: k.opt.InlineBytes, Token: k.opt.Token, Direct: &k.direct, Final: k.opt.Config.Interval > 0, Place: k.whereToWrite, Triggered: k.triggered, Tell: k.Tell,
 		Lingers: func(vertex, subtask int) { k.lingers(r, control.TaskID{Vertex: vertex, Subtask: subtask}) },
 	}
 }

@@ -47,9 +47,11 @@ func (k *Keeper) prepare(a control.Prepare) {
 			r.enumerate.Release(checkpoint)
 		}
 	}
+	now := k.clock.Nanos()
 	k.work(func() func() {
 		p, err := k.begin(a)
 		if err == nil {
+			p.triggered = now
 			p.states, err = holdAll(runs, a.Checkpoint)
 		}
 		return func() {
@@ -116,6 +118,14 @@ func (k *Keeper) whereToWrite(id int64) (f vfs.FS, folder string, ok bool) {
 	return nil, "", false
 }
 
+// triggered is when a snapshot was, for tasks.
+func (k *Keeper) triggered(id int64) (at int64, ok bool) {
+	if p := k.site(id); p != nil {
+		return p.triggered, true
+	}
+	return 0, false
+}
+
 // store writes the manifest.
 func (k *Keeper) store(c *control.CompletedCheckpoint) {
 	p := k.site(c.ID)
@@ -138,7 +148,7 @@ func (k *Keeper) store(c *control.CompletedCheckpoint) {
 				return
 			}
 			p.manifest = m
-			k.step(control.Stored{Checkpoint: c.ID})
+			k.step(control.Stored{Checkpoint: c.ID, Size: m.Size()})
 		}
 	})
 }

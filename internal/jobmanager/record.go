@@ -35,6 +35,8 @@ type Failure struct {
 	// Same is how often the same failure has come in a row, this time included: the same operator and subtask failed for the
 	// same reason.
 	Same int
+	// SameRecord is how many of these named the same record, too, this time included; 0: it names none.
+	SameRecord int
 }
 
 // TaskEnd is how a task ended.
@@ -70,7 +72,8 @@ func (j *Job) failed(attempt int, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	r := &j.record
-	r.Failures = slices.Insert(r.Failures, 0, Failure{Attempt: attempt, At: time.Now(), Err: err, Same: j.repeats.note(err)})
+	j.repeats.note(err)
+	r.Failures = slices.Insert(r.Failures, 0, Failure{Attempt: attempt, At: time.Now(), Err: err, Same: j.repeats.times, SameRecord: j.repeats.records})
 	if len(r.Failures) > KeptFailures {
 		r.Failures, r.Dropped = r.Failures[:KeptFailures], true
 	}

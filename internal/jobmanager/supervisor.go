@@ -149,20 +149,20 @@ func (s *supervisor) failed(r *regionRun, err error) {
 }
 
 // warn tells people about a failure that no caller gets to know, as the job goes on. One that comes again and again, as a record
-// does that can't be processed, is told after 1, 2, 4, 8 ... times.
+// does that can't be processed, is told after 1, 2, 4, 8 ... times; each record that is named is told at least once.
 func (s *supervisor) warn(err error) {
 	if p := s.machine.Phase(); p == control.JobEnding || p == control.JobOver {
 		return // Wait tells
 	}
 	j := s.job
 	j.mu.Lock()
-	same, restarts := j.repeats.times, j.record.Restarts
+	same, restarts := j.repeats, j.record.Restarts
 	j.mu.Unlock()
-	if same&(same-1) != 0 {
+	if !same.news() {
 		return
 	}
 	text, stack := operator.WithoutStack(err)
-	slog.Warn("a job is restarted after a failure", "job", j.job.Name, "restarts", restarts, "same failure in a row", same, "error", text)
+	slog.Warn("a job is restarted after a failure", "job", j.job.Name, "restarts", restarts, "same failure in a row", same.times, "same record in a row", same.records, "error", text)
 	if stack != "" {
 		slog.Debug("the stack of the panic that a job is restarted after", "job", j.job.Name, "restarts", restarts, "stack", stack)
 	}

@@ -49,7 +49,7 @@ func (o *Output) Bind(owner *Runtime) {
 	o.EventTime.Store(frame.MinWatermark)
 	for i := range o.links {
 		if o.links[i].at == nil {
-			o.links[i].at, o.links[i].away = &Runtime{Scope: owner.Scope, Name: owner.Name, UID: owner.UID}, true
+			o.links[i].at, o.links[i].away = &Runtime{Scope: owner.Scope, Name: owner.Name, UID: owner.UID, GivenUID: owner.GivenUID}, true
 		}
 	}
 }

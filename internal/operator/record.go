@@ -52,7 +52,30 @@ func AtHand(named ...string) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return "at " + strings.Join(parts, ", ")
+	return atHand + strings.Join(parts, ", ")
+}
+
+const (
+	atHand = "at "
+	// stamped begins the timestamp of an element.
+	stamped = " (timestamp "
+)
+
+// NamesRecord reports whether a text of Scope.Record names what was at hand, and not only the run.
+func NamesRecord(text string) bool { return strings.HasPrefix(text, atHand) }
+
+// WithoutTimestamps is a text of Scope.Record without the timestamps of elements, by which the same element may differ from one
+// attempt of its task to the next.
+func WithoutTimestamps(text string) string {
+	var b strings.Builder
+	for {
+		before, after, found := strings.Cut(text, stamped)
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		_, text, _ = strings.Cut(after, ")")
+	}
 }
 
 // Named is a key or window with what it is; "" if its type has only one value.
@@ -74,7 +97,7 @@ func named(what string, v reflect.Value) string {
 func NamedElement(r *frame.Run, i int) string {
 	text := "element " + Excerpt(r.Type.Box(r.At(i)))
 	if t := r.Time(i); t != frame.NoTime {
-		text += fmt.Sprintf(" (timestamp %d)", t)
+		text += fmt.Sprintf("%s%d)", stamped, t)
 	}
 	return text
 }

@@ -79,6 +79,7 @@ type Runtime struct {
 	In             atomic.Int64
 	Name           string
 	UID            string // stable identity, 32 hex digits
+	GivenUID       string // what the user has given to be found by; "": nothing
 	MaxParallelism int
 	// OpenState opens the operator's keyed state; nil on a stream that is not keyed.
 	OpenState func(statebackend.Options) (statebackend.Store, error)

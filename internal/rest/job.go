@@ -83,6 +83,8 @@ type Failure struct {
 	Text    string // all of it
 	Task    string // the subtask that failed, "name (1/4)"; "" if it was none
 	Same    int    // how often the same failure has come in a row by then
+	// SameRecord is how many of these the same record was named by; 0: none was.
+	SameRecord int
 }
 
 // Vertex is a vertex at one moment.
@@ -94,6 +96,9 @@ type Subtask struct {
 	Start, End                int64  // -1: not yet
 	RecordsIn, RecordsOut     int64
 	Idle, Backpressured, Busy time.Duration
+	// Alignment is how long the last alignment of a checkpoint took, or the present one has taken; StartDelay is the time from
+	// the trigger of a checkpoint to its barrier.
+	Alignment, StartDelay time.Duration
 	// Watermark is the event time of its inputs, or what a source has sent; math.MinInt64 before the first.
 	Watermark int64
 	// Operators are those of the chain, in its order.

@@ -299,8 +299,12 @@ type taskException struct {
 	Timestamp int64  `json:"timestamp"`
 }
 
-// repeatedLabel labels a failure that came several times in a row with how often: what a record does that can't be processed.
-const repeatedLabel = "repeated"
+// repeatedLabel labels a failure that came several times in a row with how often, sameRecordLabel one of which several named the
+// same record with how many: what a record does that can't be processed.
+const (
+	repeatedLabel   = "repeated"
+	sameRecordLabel = "same-record"
+)
 
 // shownExceptions is how many are answered if the client does not say.
 const shownExceptions = 20
@@ -328,6 +332,9 @@ func jobExceptions(job Job, r *http.Request) (any, error) {
 		e := exceptionEntry{Name: f.Class, Stack: f.Text, Timestamp: f.At, Labels: map[string]string{}}
 		if f.Same > 1 {
 			e.Labels[repeatedLabel] = strconv.Itoa(f.Same)
+		}
+		if f.SameRecord > 1 {
+			e.Labels[sameRecordLabel] = strconv.Itoa(f.SameRecord)
 		}
 		if f.Task != "" {
 			id, place := taskManagerID, taskManagerPath

@@ -182,6 +182,7 @@ func metricName(title string) string {
 func taskValues(t *Subtask) values {
 	v := values{
 		"numRecordsIn": t.RecordsIn, "numRecordsOut": t.RecordsOut, "currentInputWatermark": t.Watermark,
+		"checkpointAlignmentTime": t.Alignment.Nanoseconds(), "checkpointStartDelayNanos": t.StartDelay.Nanoseconds(),
 		"accumulateIdleTimeMs": t.Idle.Milliseconds(), "accumulateBackPressuredTimeMs": t.Backpressured.Milliseconds(), "accumulateBusyTimeMs": t.Busy.Milliseconds(),
 	}
 	for _, o := range t.Operators {
@@ -300,7 +301,7 @@ func (v values) checkpoints(job Job) {
 	}
 	c := o.LatestCompleted
 	if c == nil {
-		c = &control.CheckpointStatistics{Duration: -1e6, CheckpointedSize: -1, StateSize: -1, LatestAck: -1, ID: -1, Location: "n/a"}
+		c = &control.CheckpointStatistics{Duration: -1e6, CheckpointedSize: -1, StateSize: -1, MetadataSize: -1, LatestAck: -1, ID: -1, Location: "n/a"}
 	} else if c.Kind == control.Checkpoint && job.Facts().Checkpoints.Memory {
 		v["lastCheckpointExternalPath"] = notAddressable
 	}
@@ -310,6 +311,7 @@ func (v values) checkpoints(job Job) {
 	v["lastCheckpointDuration"] = c.Duration.Milliseconds()
 	v["lastCheckpointSize"] = c.CheckpointedSize
 	v["lastCheckpointFullSize"] = c.StateSize
+	v["lastCheckpointMetadataSize"] = c.MetadataSize
 	v["lastCompletedCheckpointId"] = c.ID
 	v["lastCheckpointCompletedTimestamp"] = c.LatestAck
 }

@@ -139,13 +139,13 @@ func view(status string) *View {
 	task := func(state string, in, out, watermark int64) Subtask {
 		return Subtask{
 			State: state, Start: now - 60_000, End: -1, RecordsIn: in, RecordsOut: out, Idle: 10 * time.Second, Backpressured: 20 * time.Second, Busy: 30 * time.Second,
-			Watermark: watermark,
+			Alignment: 3 * time.Millisecond, StartDelay: 1500, Watermark: watermark,
 		}
 	}
 	v := &View{
 		Status: status, Now: now, Start: now - 61_000, End: -1, Attempt: 1, Restarts: 1,
 		Entered:  map[string]int64{"CREATED": now - 61_000, "RUNNING": now - 60_000, "RESTARTING": now - 60_500},
-		Failures: []Failure{{At: now - 60_600, Attempt: 0, Class: "*errors.errorString", Text: `operator "Count", subtask 2: boom`, Task: "Count (2/3)"}},
+		Failures: []Failure{{At: now - 60_600, Attempt: 0, Class: "*errors.errorString", Text: `operator "Count", subtask 2: boom`, Task: "Count (2/3)", Same: 4, SameRecord: 3}},
 		Vertices: []Vertex{
 			{[]Subtask{task("RUNNING", 0, 100, 5000), task("RUNNING", 0, 200, math.MinInt64)}},
 			{[]Subtask{task("RUNNING", 150, 0, 4000), task("RUNNING", 100, 0, 4000), task("RUNNING", 50, 0, 4000)}},
@@ -174,7 +174,7 @@ func history() control.CheckpointOverview {
 	}
 	second := control.CheckpointStatistics{
 		ID: 4, Kind: control.Savepoint, Status: control.CheckpointCompleted, Trigger: now - 20_000, LatestAck: now - 19_000, Duration: time.Second, CheckpointedSize: 700,
-		StateSize: 700, Subtasks: 5, Acknowledged: 5, Location: "/savepoints/savepoint-001122-0123456789ab", Vertices: vertices,
+		StateSize: 700, MetadataSize: 123, Subtasks: 5, Acknowledged: 5, Location: "/savepoints/savepoint-001122-0123456789ab", Vertices: vertices,
 	}
 	third := control.CheckpointStatistics{
 		ID: 5, Status: control.CheckpointFailed, Trigger: now - 10_000, Duration: time.Minute, Subtasks: 5, Acknowledged: 1, Failed: now - 9_000, Failure: "declined: no room",

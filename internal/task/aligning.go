@@ -48,12 +48,30 @@ func (a *aligning) count(r *frame.Run) {
 	a.bytes += int64(r.N) * each
 }
 
+// beginAlignment notes the first barrier of a snapshot, which came at a time of the task's clock.
+func (c *barriers) beginAlignment(id, at int64) {
+	c.aligning.begin()
+	c.Times.begin(at)
+	if c.Triggered == nil {
+		return
+	}
+	if trigger, ok := c.Triggered(id); ok {
+		c.Times.delay.Store(max(0, at-trigger))
+	}
+}
+
 // tookAligned notes what belongs to the alignment of a snapshot that was taken. One that is unaligned goes on: its last barrier is
 // still to come.
 func (t *Task) tookAligned(p *Part, a control.BarrierAction) {
-	if a.Unaligned {
-		t.checkpoints.aligning.begin()
-		return
+	c := t.checkpoints
+	c.beginAlignment(a.Barrier.ID, p.Metrics.FirstBarrier)
+	if !a.Unaligned {
+		p.Metrics.Processed = c.endAlignment(a)
 	}
-	p.Metrics.Processed = t.checkpoints.aligning.end()
+}
+
+// endAlignment notes the last barrier of a snapshot, and gives the bytes that were worked on since the first.
+func (c *barriers) endAlignment(a control.BarrierAction) int64 {
+	c.Times.end(a.Took)
+	return c.aligning.end()
 }

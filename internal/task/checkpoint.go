@@ -32,6 +32,10 @@ type Checkpoints struct {
 	Declined func(id int64, reason control.FailureReason, err error)
 	// Lingers tells that the task has sent all that it has to send and waits for a checkpoint to commit.
 	Lingers func()
+	// Triggered is when a snapshot was triggered, in ns by the task's clock; false if it is over. nil: nobody knows.
+	Triggered func(id int64) (at int64, ok bool)
+	// Times gets the times of barriers; nil: nobody wants to know.
+	Times *BarrierTimes
 }
 
 // Part is what a task adds to a snapshot. Whoever gets it releases each State once.
@@ -186,7 +190,7 @@ func (t *Task) aligned(actions []control.BarrierAction) error {
 		switch a.Do {
 		case control.BeginAlignment:
 			t.checkpoints.sight.deadline = a.Deadline
-			t.checkpoints.aligning.begin()
+			t.checkpoints.beginAlignment(a.Barrier.ID, t.d.Clock.Nanos())
 		case control.TakeSnapshot:
 			t.gate.Unblock()
 			t.checkpoints.sight.deadline = control.NoDeadline
@@ -223,6 +227,7 @@ func (t *Task) abandon(id int64) error {
 	t.gate.Unblock()
 	t.checkpoints.sight.deadline = control.NoDeadline
 	t.checkpoints.aligning.end()
+	t.checkpoints.Times.giveUp(t.d.Clock.Nanos())
 	t.dropRecording()
 	t.dropHeld(id)
 	if t.checkpoints.ended || !t.hasUrgentRoom() { // the coordinator tells those downstream, too

@@ -11,6 +11,7 @@ import (
 type Error struct {
 	Operator string // the operator's name
 	UID      string // its stable identity
+	GivenUID string // the UID that the user has given it; "": none
 	Subtask  int    // from 0
 	Attempt  int
 	// Record says what the operator had at hand, as in "at element {...}", or how long the run was that it was at work on; ""
@@ -19,13 +20,17 @@ type Error struct {
 	Cause  error
 }
 
-// Error names operator, subtask, record and cause.
+// Error names operator, subtask, record and cause: the operator by the UID that the user knows, if there is one.
 func (e *Error) Error() string {
 	record := e.Record
 	if record != "" {
 		record = ", " + record
 	}
-	return fmt.Sprintf("operator %q (%s), subtask %d%s: %v", e.Operator, e.UID, e.Subtask+1, record, e.Cause)
+	uid := e.UID
+	if e.GivenUID != "" {
+		uid = fmt.Sprintf("UID %q", e.GivenUID)
+	}
+	return fmt.Sprintf("operator %q (%s), subtask %d%s: %v", e.Operator, uid, e.Subtask+1, record, e.Cause)
 }
 
 // Unwrap is the cause.
@@ -52,5 +57,5 @@ func (t *Task) failure(err error) error {
 	if t.scope.Failed == nil || !errors.Is(err, t.scope.Failed) {
 		at, record = t.scope.At, t.scope.Record()
 	}
-	return &Error{Operator: at.Name, UID: at.UID, Subtask: t.d.Subtask, Attempt: t.d.Attempt, Record: record, Cause: err}
+	return &Error{Operator: at.Name, UID: at.UID, GivenUID: at.GivenUID, Subtask: t.d.Subtask, Attempt: t.d.Attempt, Record: record, Cause: err}
 }

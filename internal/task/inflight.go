@@ -184,7 +184,7 @@ func (t *Task) finishRecording(a control.BarrierAction) error {
 	p := s.recording.part
 	p.inFlight, p.memory = s.recording.frames, t.d.Memory
 	p.Metrics.Alignment, p.Metrics.Unaligned = time.Duration(a.Took), true
-	p.Metrics.Processed = t.checkpoints.aligning.end()
+	p.Metrics.Processed = t.checkpoints.endAlignment(a)
 	s.recording = nil
 	t.checkpoints.Took(p)
 	return nil

@@ -107,6 +107,9 @@ func New(d Deployment) (*Task, error) {
 	}
 	if d.Checkpoints != nil {
 		t.checkpoints = &barriers{Checkpoints: *d.Checkpoints}
+		if t.checkpoints.Times == nil {
+			t.checkpoints.Times = &BarrierTimes{}
+		}
 		t.scope.FinalCheckpoint = d.Checkpoints.Final
 	}
 	t.scope.Timers = &operator.Callbacks{Scope: t.scope}

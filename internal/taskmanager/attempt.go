@@ -75,11 +75,13 @@ type Subtask struct {
 	Hosts   []*Host   // per node of the chain
 	Feeds   [][]*Feed // by input of the head, then channel
 	Times   task.Times
-	Started int64 // ns on the job's clock
-	task    *task.Task
-	groups  []keygroup.Range // by node
-	writes  sync.WaitGroup   // of its parts of snapshots
-	scribe  *scribe          // nil: it takes none
+	// Barriers are the times of the barriers of checkpoints.
+	Barriers task.BarrierTimes
+	Started  int64 // ns on the job's clock
+	task     *task.Task
+	groups   []keygroup.Range // by node
+	writes   sync.WaitGroup   // of its parts of snapshots
+	scribe   *scribe          // nil: it takes none
 }
 
 // Operators are the chain's operators; only their counters may be read from other goroutines.
@@ -234,7 +236,7 @@ func (s *Subtask) feed(e *plan.JobEdge, up int, c *exchange.Channel) {
 // runtime makes what one operator of the chain gets.
 func (b *builder) runtime(sub *Subtask, st *plan.Subtask, n *plan.ChainNode, scope *operator.Scope) *operator.Runtime {
 	rt := &operator.Runtime{
-		Scope: scope, Name: n.Node.Name, UID: n.ID.String(), MaxParallelism: n.MaxParallelism, Seed: b.job.Seed,
+		Scope: scope, Name: n.Node.Name, UID: n.ID.String(), GivenUID: n.Node.UID, MaxParallelism: n.MaxParallelism, Seed: b.job.Seed,
 		ToCoordinator: func(event []byte) { b.toJob(sub.Vertex.Index, st.Index, n.Index, event) },
 	}
 	groups, id := st.KeyGroups[n.Index], storeID{rt.UID, st.Index}

@@ -38,6 +38,8 @@ type Checkpoints struct {
 	Final bool
 	// Place is where a snapshot that has been triggered is to be written; false if it is over.
 	Place func(checkpoint int64) (f vfs.FS, folder string, ok bool)
+	// Triggered is when a snapshot was triggered, in ns by the job's clock; false if it is over. nil: nobody knows.
+	Triggered func(checkpoint int64) (at int64, ok bool)
 	// Tell takes the tasks' acknowledgements and declines.
 	Tell func(control.Event)
 	// Lingers takes the word that a task has sent everything and waits for a checkpoint.
@@ -60,7 +62,7 @@ func (b *builder) checkpoints(sub *Subtask) *task.Checkpoints {
 	s := &scribe{c: c, sub: sub, ref: ref, job: b.job.Name, ctx: b.ctx, clock: b.opt.Clock, memory: b.opt.Memory, courtesy: courtesy{clock: b.opt.Clock}}
 	sub.scribe = s
 	return &task.Checkpoints{
-		Mode: c.Mode, Final: c.Final, Freezing: s.freezing,
+		Mode: c.Mode, Final: c.Final, Freezing: s.freezing, Triggered: c.Triggered, Times: &sub.Barriers,
 		Unaligned: b.unaligned(), AlignedTimeout: c.AlignedTimeout,
 		Dropped: func(id int64) { s.layers.wrote(s.layers.take(id), "", nil) },
 		Took: func(p *task.Part) {

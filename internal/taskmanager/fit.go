@@ -61,7 +61,7 @@ func Fit(ctx context.Context, job *Job, opt Options) ([]Fitting, error) {
 				f.opened = last
 			}
 			if f.Err != nil {
-				f.Err = &task.Error{Operator: n.Node.Name, UID: n.ID.String(), Subtask: 0, Cause: fmt.Errorf("open the operator: %w", f.Err)}
+				f.Err = &task.Error{Operator: n.Node.Name, UID: n.ID.String(), GivenUID: n.Node.UID, Subtask: 0, Cause: fmt.Errorf("open the operator: %w", f.Err)}
 			}
 			all = append(all, f)
 		}
