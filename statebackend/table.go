@@ -114,6 +114,15 @@ type MapTable interface {
 	MemoryBytes() int64
 }
 
+// NearMapTable is a MapTable that can find the maps of many keys at once. Who is about to use those of a run in one namespace, key
+// by key, and calls Near before, doesn't wait for memory at each. It changes nothing, and a table without it is as good.
+type NearMapTable interface {
+	MapTable
+	// Near brings the maps of keys [from,to) of the run in the selected namespace near the processor, as far as they are in
+	// memory.
+	Near(from, to int)
+}
+
 // Entry is one value, list element or map entry as Range shows it. It and its bytes are valid during the call only.
 type Entry struct {
 	// Key is the canonical key, Hash its hash with the store's seed.

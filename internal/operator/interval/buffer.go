@@ -14,8 +14,10 @@ import (
 // key of the store's current run.
 type buffer struct {
 	table  statebackend.MapTable
+	ahead  statebackend.NearMapTable // the same one; nil if it can't
 	value  *serde.Handle
 	shift  uint
+	large  int64 // bytes from which on the table is not near the processor anyway
 	bucket int64 // the selected one
 	chosen bool  // one is
 	name   [8]byte
@@ -42,9 +44,21 @@ func (b *buffer) open(store statebackend.Store, name string, value *serde.Handle
 	if err != nil {
 		return fmt.Errorf("open buffer %q: %w", name, err)
 	}
-	b.value, b.shift, b.into, b.each = value, shift, into, b.see
+	b.value, b.shift, b.large, b.into, b.each = value, shift, largeBytes, into, b.see
 	b.table, err = store.Map(statebackend.TableSpec{Name: name, Value: value, MapKey: key, Namespace: bucket})
+	b.ahead, _ = b.table.(statebackend.NearMapTable)
 	return err
+}
+
+// largeBytes is the size of a table from which on most of what is asked for is in no cache of a processor.
+const largeBytes = 2 << 20
+
+// near says that keys [from,to) of the run are about to use a bucket.
+func (b *buffer) near(bucket int64, from, to int) {
+	if b.ahead != nil && b.table.MemoryBytes() >= b.large {
+		b.choose(bucket)
+		b.ahead.Near(from, to)
+	}
 }
 
 func (b *buffer) choose(bucket int64) {

@@ -93,6 +93,36 @@ func TestElementsOfOneTimeAreAllKeptInTheirOrder(t *testing.T) {
 	}
 }
 
+// Timers come many at a time: here those of more keys than are taken together, which have lengths of their own.
+func TestManyKeysAreCleanedTogether(t *testing.T) {
+	typ := kit.TypeOf[string](t)
+	key := kit.KeyOf(t, func(s string) string { return s })
+	c := Config{Bounds: Bounds{-3, 5}, Keys: [2]*operator.Key{key, key}}
+	op := Join(co.Inputs{First: typ, Second: typ}, typ, c, func(a, b string) string { return a + "+" + b })
+	out, _ := kit.Open(t, op)
+	sides := &op.(*driver[string, string, string]).sides
+	const n = 700
+	words, times := make([]string, n), make([]int64, n)
+	for i := range words {
+		words[i], times[i] = strings.Repeat("k", i%40)+fmt.Sprint(i), int64(10+i%2)
+	}
+	for _, in := range op.Inputs() {
+		kit.Must(t, in.Push(kit.Run(t, times, words...)))
+	}
+	if len(out.Got) != n {
+		t.Errorf("%d pairs of %d keys", len(out.Got), n)
+	}
+	for _, c := range []struct {
+		at          int64
+		left, right int
+	}{{12, n, n}, {13, n, n / 2}, {14, n, 0}, {15, n / 2, 0}, {16, 0, 0}} {
+		advance(t, op, c.at)
+		if l, r := sides[left].table.Len(), sides[right].table.Len(); l != c.left || r != c.right {
+			t.Errorf("at %d there are %d and %d elements, want %d and %d", c.at, l, r, c.left, c.right)
+		}
+	}
+}
+
 func TestElementsWithoutTimestampFail(t *testing.T) {
 	for name, times := range map[string][]int64{"none": nil, "one of two": {4, frame.NoTime}} {
 		for input, side := range []string{"left", "right"} {

@@ -65,6 +65,9 @@ func (m *matcher) open(rt *operator.Runtime, sides *operator.Sides, types [2]*se
 // accept takes element i of a run: false if it is late, else it is kept and its partners are given to pair. The element
 // itself lies where its buffer puts what it finds.
 func (m *matcher) accept(input int, r *frame.Run, i int) error {
+	if i%nearRun == 0 {
+		m.near(input, r, i)
+	}
 	m.keys.Current().Index = i
 	t := r.Time(i)
 	if t == frame.NoTime {
@@ -130,10 +133,47 @@ func (m *matcher) count() {
 	}
 }
 
-// clean removes what the key at hand keeps until at. Timers of both sides are one set: a time may be that of either.
-func (m *matcher) clean(at int64) error {
+// nearRun is how many elements of a run are looked at ahead: what they need fits into what is near the processor.
+const nearRun = 128
+
+// near brings near what the elements of a run need, from element i on: the buckets of their own side, and those that they search.
+// That the others have the times of element i is a guess, which costs little when it is wrong.
+func (m *matcher) near(input int, r *frame.Run, i int) {
+	t, to := r.Time(i), min(i+nearRun, r.N)
+	if t == frame.NoTime {
+		return
+	}
+	own, other := &m.sides[input], &m.sides[1-input]
+	own.near(t>>own.shift, i, to)
+	if first, last := m.bounds.of(input, t); first <= last {
+		other.near(first>>other.shift, i, to)
+		if first>>other.shift != last>>other.shift {
+			other.near(last>>other.shift, i, to)
+		}
+	}
+}
+
+// cleanAll cleans for keys that are at hand as those of a run, each at a time.
+func (m *matcher) cleanAll(at []int64) error {
+	for i := range at {
+		if i%nearRun == 0 {
+			for input := range m.sides {
+				b := &m.sides[input]
+				b.near(watermark.Add(at[i], -m.reaches[input])>>b.shift, i, min(i+nearRun, len(at)))
+			}
+		}
+		m.keys.Fires(i)
+		if err := m.clean(i, at[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clean removes what key i keeps until at. Timers of both sides are one set: a time may be that of either.
+func (m *matcher) clean(i int, at int64) error {
 	for input := range m.sides {
-		if err := m.sides[input].remove(0, watermark.Add(at, -m.reaches[input])); err != nil {
+		if err := m.sides[input].remove(i, watermark.Add(at, -m.reaches[input])); err != nil {
 			return err
 		}
 	}

@@ -27,6 +27,7 @@ type Keys struct {
 	flushing bool       // a callback is scheduled that ends the stretch of a spaced handler
 	begun    *frame.Run // whose keys are at hand; nil: that of firing is, or of a visit to all keys
 	firing   timer
+	fired    fired             // if they are taken many at a time
 	onEvent  timers.Fire       // bound once: a method value would be allocated at each use
 	onFlush  func(int64) error // likewise
 }
@@ -156,7 +157,11 @@ func (k *Keys) Decode(key []byte, p unsafe.Pointer) error {
 // Advance sets the operator's watermark and fires the event-time timers that it has reached.
 func (k *Keys) Advance(watermark int64) error {
 	k.services.Current = watermark
-	if err := k.services.timers.AdvanceWatermark(watermark, k.onEvent); err != nil {
+	err := k.services.timers.AdvanceWatermark(watermark, k.onEvent)
+	if err == nil {
+		err = k.fireAll()
+	}
+	if err != nil {
 		return err
 	}
 	return k.ends.Flush()
