@@ -412,6 +412,32 @@ func TestWatermarksOfChannelsAreRestored(t *testing.T) {
 	}
 }
 
+// Channels of another edge are none that a channel goes on for, however they are numbered, and however many subtasks there were.
+func TestWatermarksOfOtherEdgesAreNotRestored(t *testing.T) {
+	at := func(gate, subtask, peer int, watermark int64) channelState {
+		return channelState{gate: gate, subtask: subtask, parallelism: 2, peer: peer, peers: 2, state: valve.Channel{Watermark: watermark}}
+	}
+	var old []channelState
+	for gate, watermark := range []int64{50, 20, 70} {
+		for i := range 4 {
+			old = append(old, at(gate, i/2, i%2, watermark+int64(i)))
+		}
+	}
+	for gate, want := range []int64{50, 20, 70} {
+		same, fewer := at(gate, 1, 1, 0), at(gate, 0, 0, 0)
+		fewer.parallelism = 1
+		if got := same.restore(old).Watermark; got != want+3 {
+			t.Errorf("edge %d, as before: watermark %d, want %d", gate, got, want+3)
+		}
+		if got := fewer.restore(old).Watermark; got != want {
+			t.Errorf("edge %d, one subtask for two: watermark %d, want %d", gate, got, want)
+		}
+	}
+	if got := at(3, 0, 0, 0).restore(old); got != (valve.Channel{Watermark: frame.MinWatermark}) {
+		t.Errorf("an edge that is new begins at %+v", got)
+	}
+}
+
 func TestMalformedChannelStatesAreRefused(t *testing.T) {
 	s := channelState{gate: 1, subtask: 2, parallelism: 300, peer: 4, peers: 5, state: valve.Channel{Watermark: -6, Behind: true}}
 	good := s.encode()

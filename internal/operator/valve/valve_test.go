@@ -163,6 +163,19 @@ func TestMergedChannelsTakeTheMinimum(t *testing.T) {
 	check(t, fmt.Sprint(texts(nil, a)), "[]")
 	check(t, play(v, 1, 40), "[watermark 40]")
 
+	silent := Channel{Watermark: frame.MinWatermark} // has not said anything: it is waited for
+	for _, got := range []Channel{Merge(Channel{Watermark: 100}, silent), Merge(silent, Channel{Watermark: 100})} {
+		if got != silent {
+			t.Errorf("one has not spoken: %+v", got)
+		}
+	}
+	for _, behind := range []bool{true, false} {
+		got := Merge(Channel{Watermark: 3, Behind: behind}, Channel{Watermark: 4, Behind: true})
+		if other := Merge(Channel{Watermark: 4, Behind: true}, Channel{Watermark: 3, Behind: behind}); got != other || got.Behind != behind {
+			t.Errorf("one that is behind, and one of which that is %v: %+v, %+v", behind, got, other)
+		}
+	}
+
 	idle := Channel{Watermark: 7, Idle: true}
 	if got := Merge(idle, Channel{Watermark: 9}); got != (Channel{Watermark: 7}) {
 		t.Errorf("one idle: %+v", got)
