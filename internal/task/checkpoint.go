@@ -250,7 +250,7 @@ func (t *Task) snapshot(a control.BarrierAction) error {
 	} else if c.final == 0 {
 		c.final = id
 	}
-	p := &Part{Barrier: a.Barrier}
+	p, taking := &Part{Barrier: a.Barrier}, t.d.Clock.Nanos() // the barrier may have waited for room, which is no work
 	var freezing statebackend.Freezing
 	if c.Freezing != nil {
 		freezing = c.Freezing(a.Barrier)
@@ -269,7 +269,7 @@ func (t *Task) snapshot(a control.BarrierAction) error {
 		c.halt = id
 	}
 	p.Metrics.FirstBarrier, p.Metrics.Alignment = start-a.Took, time.Duration(a.Took)
-	p.Metrics.Sync = time.Duration(t.d.Clock.Nanos() - start)
+	p.Metrics.Sync = time.Duration(t.d.Clock.Nanos() - taking)
 	t.tookAligned(p, a)
 	if a.Unaligned {
 		c.sight.recording.part = p

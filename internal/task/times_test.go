@@ -6,7 +6,10 @@ import (
 	"testing"
 
 	"github.com/flott-dev/flott/internal/control"
+	"github.com/flott-dev/flott/internal/exchange"
 	"github.com/flott-dev/flott/internal/frame"
+	"github.com/flott-dev/flott/internal/graph"
+	"github.com/flott-dev/flott/internal/host"
 )
 
 // The times of barriers are those of the last alignment, or of the present one as far as it has come, and of the way from the
@@ -89,5 +92,26 @@ func TestFailuresNameTheUIDThatTheUserKnows(t *testing.T) {
 		if err.Error() != want {
 			t.Errorf("%q, not %q", err, want)
 		}
+	}
+}
+
+// A barrier that waits for room downstream is no part of the work on the snapshot.
+func TestBarrierThatWaitsForRoomIsNoWork(t *testing.T) {
+	b, _ := savers(t, 1, 1)
+	out := b.edge(0, "", graph.Forward, 100, 1)[0]
+	b.build()
+	for range exchange.Depth {
+		out.Offer(b.frame(0))
+	}
+	var metrics control.TaskMetrics
+	took := b.task.checkpoints.Took
+	b.task.checkpoints.Took = func(p *Part) { metrics = p.Metrics; took(p) }
+	b.send(0, barrier(1))
+	err := b.run(
+		func() { b.clock.Set(b.clock.Millis() + 70); received(out) },
+		func() { b.send(0, mark(frame.End)) },
+	)
+	if err != nil || len(b.reasons) != 2 || b.reasons[0] != host.Backpressured || metrics.Sync != 0 {
+		t.Errorf("the task waited as %v and worked for %v, %v", b.reasons, metrics.Sync, err)
 	}
 }
