@@ -5,6 +5,7 @@ package env
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -22,6 +23,10 @@ import (
 
 // killedDir tells the test binary that it is the program that is killed, and where its files are.
 const killedDir = "FLOTT_KILLED_DIR"
+
+// killedWaits, if it is set, has the program wait at its first element until the test closes its input, however busy the machine
+// is meanwhile.
+const killedWaits = "FLOTT_KILLED_WAITS"
 
 // killedLimit is how many numbers the program sums.
 const killedLimit = 1200
@@ -57,7 +62,11 @@ func TestProgramThatIsKilled(t *testing.T) {
 	e.Settings.Checkpoints.Recovery = filepath.Join(dir, "recovery")
 	tallyTo(t, e, killedLimit, func(x int64) error {
 		fmt.Println("element", x)
-		return nil
+		if os.Getenv(killedWaits) == "" {
+			return nil
+		}
+		_, err := io.Copy(io.Discard, os.Stdin)
+		return err
 	}, ledger(filepath.Join(dir, "ledger")))
 	x, err := e.Start(context.Background(), "killed")
 	if err != nil {
@@ -107,8 +116,8 @@ func runKilled(t *testing.T, dir string, kill int) (read int, finished bool) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestProgramThatIsKilled$", "-test.count=1")
 	cmd.Env = append(os.Environ(), killedDir+"="+dir)
-	var errors strings.Builder
-	cmd.Stderr = &errors
+	var problems strings.Builder
+	cmd.Stderr = &problems
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +141,7 @@ func runKilled(t *testing.T, dir string, kill int) (read int, finished bool) {
 		}
 	}
 	if err := cmd.Wait(); err != nil && read < kill {
-		t.Fatalf("%v\n%s\n%s", err, strings.Join(text, "\n"), errors.String())
+		t.Fatalf("%v\n%s\n%s", err, strings.Join(text, "\n"), problems.String())
 	}
 	return read, finished
 }
@@ -161,28 +170,32 @@ func committed(t *testing.T, dir string) []int64 {
 	return xs
 }
 
-// otherProcess starts the program in a process of its own, in a new folder; out is what it prints.
-func otherProcess(t *testing.T) (dir string, cmd *exec.Cmd, out io.Reader) {
+// otherProcess starts the program in a process of its own, in a new folder; out is what it prints. It waits at its first element
+// until goOn is closed.
+func otherProcess(t *testing.T) (dir string, cmd *exec.Cmd, out io.Reader, goOn io.Closer) {
 	t.Helper()
 	dir = t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "ledger"), 0o777); err != nil {
 		t.Fatal(err)
 	}
 	cmd = exec.Command(os.Args[0], "-test.run=^TestProgramThatIsKilled$", "-test.count=1")
-	cmd.Env = append(os.Environ(), killedDir+"="+dir)
+	cmd.Env = append(os.Environ(), killedDir+"="+dir, killedWaits+"=1")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
+		t.Fatal(err)
+	}
+	if goOn, err = cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	return dir, cmd, out
+	return dir, cmd, out, goOn
 }
 
 // While a process that runs a job stands still, another one is refused: it could commit what the first commits later.
 func TestProcessThatStandsStillKeepsItsFolder(t *testing.T) {
-	dir, cmd, out := otherProcess(t)
+	dir, cmd, out, goOn := otherProcess(t)
 	var stopped atomic.Bool
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		if strings.HasPrefix(lines.Text(), "element ") && !stopped.Swap(true) {
@@ -195,7 +208,7 @@ func TestProcessThatStandsStillKeepsItsFolder(t *testing.T) {
 			if _, err := e.Start(t.Context(), "killed"); err == nil || !strings.Contains(err.Error(), fmt.Sprint("process ", cmd.Process.Pid)) {
 				t.Errorf("a second process was not refused: %v", err)
 			}
-			if err := cmd.Process.Signal(syscall.SIGCONT); err != nil {
+			if err := errors.Join(cmd.Process.Signal(syscall.SIGCONT), goOn.Close()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -210,7 +223,8 @@ func TestProcessThatStandsStillKeepsItsFolder(t *testing.T) {
 
 // A process that has been killed may keep its lock for a moment. Whoever is started in that moment waits for its end.
 func TestStartWaitsForAKilledProcess(t *testing.T) {
-	dir, cmd, out := otherProcess(t)
+	dir, cmd, out, goOn := otherProcess(t)
+	defer goOn.Close()
 	lines := bufio.NewScanner(out)
 	for lines.Scan() && !strings.HasPrefix(lines.Text(), "element ") { // until it has the lock
 	}
