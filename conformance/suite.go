@@ -3,7 +3,7 @@
 // of what passes, coverage.txt, which may only rise. The families' runners are the tests of the folders below.
 //
 // FLOTT_CONFORMANCE names another folder of vectors of the same layout; the table is not compared then.
-// FLOTT_SEED is the first seed of random cuts, FLOTT_SOAK how many there are.
+// FLOTT_SEED is the first seed of random cuts, FLOTT_SOAK how many times as many there are.
 package conformance
 
 import (

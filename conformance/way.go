@@ -36,7 +36,7 @@ func Ways() []Way {
 		{Name: "together", next: func(left int) int { return left }},
 	}
 	first := number("FLOTT_SEED", 1)
-	for seed := first; seed < first+number("FLOTT_SOAK", 3); seed++ {
+	for seed := first; seed < first+3*number("FLOTT_SOAK", 1); seed++ {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		ways = append(ways, Way{
 			Name: fmt.Sprintf("random cuts, seed %d", seed), Seed: seed,

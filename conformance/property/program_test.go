@@ -213,7 +213,7 @@ func number(name string, otherwise uint64) uint64 {
 
 func TestLayoutsOfAProgramGiveTheSameResults(t *testing.T) {
 	first := number("FLOTT_SEED", 1)
-	for seed := first; seed < first+number("FLOTT_SOAK", 12); seed++ {
+	for seed := first; seed < first+12*number("FLOTT_SOAK", 1); seed++ {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { checkProgram(t, newProgram(seed)) })
 	}
 }

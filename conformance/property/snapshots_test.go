@@ -23,7 +23,7 @@ import (
 // goes on as one that is not, on the path that the plan chooses and on the general one.
 func TestWindowsSurviveSnapshots(t *testing.T) {
 	first := number("FLOTT_SEED", 1)
-	for seed := first; seed < first+20*number("FLOTT_SOAK", 10); seed++ {
+	for seed := first; seed < first+200*number("FLOTT_SOAK", 1); seed++ {
 		for name, opts := range map[string][]stream.Option{"own path": nil, "general path": {stream.WithGeneralWindows()}} {
 			t.Run(fmt.Sprint("seed ", seed, "/", name), func(t *testing.T) { newWindowProgram(seed).survive(t, opts) })
 		}
@@ -150,7 +150,7 @@ func survivors() []survivor {
 func TestOperatorsSurviveSnapshots(t *testing.T) {
 	first := number("FLOTT_SEED", 1)
 	for _, s := range append(survivors(), plainSurvivors()...) {
-		for seed := first; seed < first+2*number("FLOTT_SOAK", 10); seed++ {
+		for seed := first; seed < first+20*number("FLOTT_SOAK", 1); seed++ {
 			t.Run(fmt.Sprint(s.name, "/seed ", seed), func(t *testing.T) { s.survive(t, seed) })
 		}
 	}

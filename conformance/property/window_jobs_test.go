@@ -61,7 +61,7 @@ func (p *windowProgram) job(t *testing.T, l layout, general bool) []string {
 func TestLayoutsOfWindowsGiveTheSameResults(t *testing.T) {
 	anyOrder := []string{"count", "sum", "average", "min", "max", "distinct"}
 	first := number("FLOTT_SEED", 1)
-	for seed := first; seed < first+number("FLOTT_SOAK", 12); seed++ {
+	for seed := first; seed < first+12*number("FLOTT_SOAK", 1); seed++ {
 		p := newWindowProgram(seed)
 		p.processing, p.lateness = false, 0
 		p.function = anyOrder[seed%uint64(len(anyOrder))]

@@ -321,7 +321,7 @@ func outcome(h *flotttest.Harness[record, string], late int) (string, int) {
 // TestWindowsGiveTheSameResultsOnBothPaths: slices and sessions against the general path, every emission.
 func TestWindowsGiveTheSameResultsOnBothPaths(t *testing.T) {
 	first := number("FLOTT_SEED", 1)
-	for seed := first; seed < first+20*number("FLOTT_SOAK", 10); seed++ {
+	for seed := first; seed < first+200*number("FLOTT_SOAK", 1); seed++ {
 		p := newWindowProgram(seed)
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { p.compare(t) })
 	}
