@@ -114,8 +114,8 @@ func (f *counter) OnTimer(*process.KeyedContext[int64], process.Timer, *process.
 
 // TestJobsAreControlledFromTheCommandLine runs the scripts of testdata/jobs. Beside testscript's commands they have: job, which
 // takes the id and the endpoint of the job that was just submitted into ID, AT and, its port alone, PORT, waits until the job runs and sees to its end;
-// saved, which takes the path that was just printed into SP; gone, which waits until nothing is served at AT; and logged, which
-// waits until a file holds a text.
+// saved, which takes the path that was just printed into SP; gone, which waits until nothing is served at AT; logged, which
+// waits until a file holds a text; and damaged, which changes a byte of the files that a pattern names.
 func TestJobsAreControlledFromTheCommandLine(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/jobs",
@@ -141,7 +141,7 @@ func TestJobsAreControlledFromTheCommandLine(t *testing.T) {
 			}
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"job": takeJob, "saved": takeSavepoint, "gone": waitUntilGone, "logged": waitUntilLogged},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"job": takeJob, "saved": takeSavepoint, "gone": waitUntilGone, "logged": waitUntilLogged, "damaged": damage},
 	})
 }
 
@@ -199,6 +199,19 @@ func waitUntilGone(ts *testscript.TestScript, _ bool, _ []string) {
 		}
 		_ = resp.Body.Close()
 		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// damage changes a byte in the middle of files.
+func damage(ts *testscript.TestScript, _ bool, args []string) {
+	files, err := filepath.Glob(ts.MkAbs(args[0]))
+	if err != nil || len(files) == 0 {
+		ts.Fatalf("files %q, %v", files, err)
+	}
+	for _, file := range files {
+		b := []byte(ts.ReadFile(file))
+		b[len(b)/2] ^= 1
+		ts.Check(os.WriteFile(file, b, 0o666))
 	}
 }
 

@@ -156,7 +156,7 @@ func (e *Env) checkJob(ctx context.Context, r *CheckReport, jg *plan.JobGraph, n
 		return
 	}
 	m := k.opt.Completed[0].Manifest
-	if err := m.Probe(k.opt.Completed[0].FS); err != nil {
+	if err := m.Verify(k.opt.Completed[0].FS); err != nil { // as the start does: a file of the right size may be damaged
 		r.problem(err)
 		return
 	}
