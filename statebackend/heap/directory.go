@@ -13,7 +13,7 @@ const (
 	pageBytes = 64 << 10
 	// minPageSlots keeps pages of very wide entries worth having.
 	minPageSlots = 32
-	// maxDepth is the number of high hash bits that can tell pages apart: what a tag keeps of them.
+	// maxDepth is the number of high hash bits that can tell pages apart, less where index words keep fewer.
 	maxDepth = 21
 	// smallPages is the number of pages up to which a table is kept half empty, which is faster and costs little.
 	smallPages = 32
@@ -33,6 +33,8 @@ type directory struct {
 	perPage int     // entries
 	bytes   uintptr // of a page
 	n       int     // entries
+	deepest uint8   // the greatest depth of a page
+	epoch   uint64  // of a rowIndex, see row_word.go
 	guard           // last: what lookups read lies together
 }
 
@@ -41,6 +43,7 @@ type page struct {
 	mem   unsafe.Pointer
 	n     int32
 	depth uint8
+	since uint8 // no index word of the page is claimed in an epoch before this one; of a rowIndex
 }
 
 const dirEntryBytes = 12
@@ -69,7 +72,7 @@ func (d *directory) reset() {
 	mem := memory(d.bytes)
 	d.dir = []unsafe.Pointer{mem, mem}
 	d.ids = []uint32{0, 0}
-	d.pages = append(make([]page, 0, 1), page{mem: mem})
+	d.pages = append(make([]page, 0, 1), page{mem: mem, since: uint8(d.epoch)})
 	d.shift, d.n = 63, 0
 }
 
@@ -138,7 +141,7 @@ func (d *directory) expect(n int64) {
 		return
 	}
 	depth := uint8(0)
-	for depth < maxDepth {
+	for depth < d.deepest {
 		full := d.limitOf(1 << depth)
 		if n>>depth < int64(full)+int64(4*math.Sqrt(float64(full))) {
 			break
@@ -152,7 +155,7 @@ func (d *directory) expect(n int64) {
 	d.dir, d.ids = make([]unsafe.Pointer, pages), make([]uint32, pages)
 	d.pages = append(make([]page, 0, pages), d.pages...)
 	for len(d.pages) < pages {
-		d.pages = append(d.pages, page{mem: memory(d.bytes)})
+		d.pages = append(d.pages, page{mem: memory(d.bytes), since: uint8(d.epoch)})
 	}
 	for i := range d.pages {
 		d.pages[i].depth = depth
@@ -167,8 +170,8 @@ func (d *directory) split(hash uint64) (low, high uint32, err error) {
 	at := hash >> (d.shift & 63)
 	low = d.ids[at]
 	depth := d.pages[low].depth
-	if depth >= maxDepth {
-		return 0, 0, fmt.Errorf("operator %q: state %q: more than %d keys have hashes alike", d.ledger.store.Operator, d.ledger.state, d.perPage/2)
+	if depth >= d.deepest {
+		return 0, 0, d.errDeepest()
 	}
 	need := int64(d.bytes)
 	double := 64-d.shift == depth
@@ -184,7 +187,7 @@ func (d *directory) split(hash uint64) (low, high uint32, err error) {
 	}
 	high = uint32(len(d.pages))
 	mem := memory(d.bytes)
-	d.pages = append(d.pages, page{mem: mem, depth: depth + 1})
+	d.pages = append(d.pages, page{mem: mem, depth: depth + 1, since: d.pages[low].since})
 	d.pages[low].depth = depth + 1
 	span := uint64(1) << (64 - d.shift - depth)
 	first := at &^ (span - 1)
@@ -192,6 +195,14 @@ func (d *directory) split(hash uint64) (low, high uint32, err error) {
 		d.dir[i], d.ids[i] = mem, high
 	}
 	return low, high, nil
+}
+
+// errDeepest is the error of a page that would have to split and can't.
+func (d *directory) errDeepest() error {
+	if len(d.pages) > 1<<d.deepest/2 { // there are that many keys
+		return d.ledger.store.errTooMany(d.ledger.state)
+	}
+	return fmt.Errorf("operator %q: state %q: more than %d keys have hashes alike", d.ledger.store.Operator, d.ledger.state, d.perPage/2)
 }
 
 func (d *directory) double() {

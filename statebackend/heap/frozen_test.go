@@ -156,6 +156,7 @@ func testFrozenRows[K comparable](t *testing.T, seed uint64, keys int, key func(
 	snapshots := 0
 	for range 160 {
 		d.steps()
+		claimsHold(t, d.store)
 		if len(open) < 3 && d.r.IntN(6) == 0 {
 			open = append(open, d.freeze())
 			snapshots++

@@ -162,6 +162,7 @@ func (d *valued[K, V]) runChains(check func()) {
 	for range 150 {
 		d.step()
 		check()
+		claimsHold(d.t, d.store)
 		if len(open) < 3 && d.r.IntN(2) == 0 {
 			how := statebackend.Freezing{Anchor: d.r.IntN(4) > 0, Changes: base != nil && d.r.IntN(6) > 0}
 			l := d.freezeIn(how, base)

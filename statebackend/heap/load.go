@@ -46,8 +46,8 @@ func (x *rowIndex) enter(i int, h uint64) (row unsafe.Pointer, err error) {
 	at, tag := h>>(x.shift&63), tagOf(h)
 	mem, pos := x.dir[at], h
 	for w := word(mem, pos); w != 0; w = word(mem, pos) {
-		if w>>32 == tag {
-			if row = x.rows.at(uint32(w) - 1); x.same(row, i) {
+		if tagIn(w) == tag {
+			if row = x.rows.at(rowIn(w)); x.same(row, i) {
 				return row, nil
 			}
 		}
@@ -70,7 +70,7 @@ func (x *rowIndex) enter(i int, h uint64) (row unsafe.Pointer, err error) {
 			return nil, err
 		}
 	}
-	setWord(mem, pos, tag<<32|uint64(id+1))
+	setWord(mem, pos, indexWord(tag, x.epoch, id))
 	p.n++
 	x.n++
 	return row, nil

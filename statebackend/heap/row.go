@@ -9,9 +9,8 @@ import (
 )
 
 // rowIndex is a hash table of keys of any width, each with an optional suffix (a namespace, or the number of the map
-// that a map key belongs to). Keys and values are rows of a slab and never move; a page is an array of words
-// {tag, row number plus one}, 0 meaning empty, probed one by one. A tag keeps the hash bits that choose pages and the
-// bits that choose the home in a page, so that splitting and closing holes look at no key.
+// that a map key belongs to). Keys and values are rows of a slab and never move; a page is an array of index words, see
+// row_word.go, probed one by one.
 //
 // A row is {head, key, slot}: the head belongs to the owner; the key is its bytes and the suffix's, or for keys of
 // varying width a reference to them.
@@ -27,16 +26,14 @@ type rowIndex struct {
 	suffixHash uint64
 	hashSuffix func(suffix []byte) uint64
 
-	touched byte
-	// touchesMarked says that whoever notes that a row has changed touches it before, as all accesses to the index itself do.
-	touchesMarked bool
+	touched   byte
+	nextReset int // the page whose claims advance drops next
 
 	hashes    [block]uint64
-	first     [block]uint64
-	found     [block]uint32         // rows
+	first     [block]uint64         // the first index word with each key's tag
 	at        [block]unsafe.Pointer // texts or rows; it may keep dropped memory alive until the next run
 	miss      [block]uint16
-	unsettled [block]uint16 // found, and to be touched
+	unclaimed [block]uint16 // found, and to be claimed
 }
 
 // keyLayout says where the keys lie in rows.
@@ -59,17 +56,12 @@ type rowShape struct {
 }
 
 const (
-	tagHighBits = maxDepth
-	tagLowBits  = 32 - tagHighBits // log2(pageSlots)
 	// textLenBits is what a key reference has for the length.
 	textLenBits = 64 - refBits
 	maxText     = 1<<textLenBits - 1
 	lengthBytes = 4
 	ownerBytes  = 4
 )
-
-// tagOf keeps 21 high bits and 11 low bits of a hash.
-func tagOf(h uint64) uint64 { return h>>(64-tagHighBits)<<tagLowBits | h&(1<<tagLowBits-1) }
 
 func newRowIndex(l *ledger, shape rowShape) (*rowIndex, error) {
 	x := &rowIndex{src: shape.src, key: shape.key, seed: l.store.Seed}
@@ -94,6 +86,7 @@ func newRowIndex(l *ledger, shape rowShape) (*rowIndex, error) {
 	}
 	x.slotOff = x.keyOff + keyBytes
 	x.rows = newSlab(l, x.slotOff+shape.slot)
+	x.deepest, x.epoch = tagHighBits, 1
 	return x, x.openPages(l, pageSlots, 8)
 }
 
@@ -209,16 +202,20 @@ func (x *rowIndex) find(i int) unsafe.Pointer {
 
 // locate gives the row of key i of the run, or nil.
 func (x *rowIndex) locate(i int, h uint64) (unsafe.Pointer, uint32) {
+	row, w := x.search(i, h)
+	return row, rowIn(w)
+}
+
+// search gives the row of key i of the run and its index word, or nil and 0.
+func (x *rowIndex) search(i int, h uint64) (row unsafe.Pointer, w uint64) {
 	mem, tag := x.dir[h>>(x.shift&63)], tagOf(h)
 	for pos := h; ; pos++ {
-		w := word(mem, pos)
-		if w == 0 {
+		if w = word(mem, pos); w == 0 {
 			return nil, 0
 		}
-		if w>>32 == tag {
-			id := uint32(w) - 1
-			if row := x.rows.at(id); x.same(row, i) {
-				return row, id
+		if tagIn(w) == tag {
+			if row = x.rows.at(rowIn(w)); x.same(row, i) {
+				return row, w
 			}
 		}
 	}
@@ -226,9 +223,9 @@ func (x *rowIndex) locate(i int, h uint64) (unsafe.Pointer, uint32) {
 
 // insert finds or inserts key i of the run and touches its row.
 func (x *rowIndex) insert(i int, h uint64) (row unsafe.Pointer, id uint32, fresh bool, err error) {
-	if row, id := x.locate(i, h); row != nil {
-		err = x.claimRow(id)
-		return x.rows.at(id), id, false, err
+	if row, w := x.search(i, h); row != nil {
+		row, err = x.claimFound(row, w, h)
+		return row, rowIn(w), false, err
 	}
 	for x.pages[x.ids[h>>(x.shift&63)]].n >= x.limit() {
 		if err := x.splitPage(h); err != nil {
@@ -239,7 +236,7 @@ func (x *rowIndex) insert(i int, h uint64) (row unsafe.Pointer, id uint32, fresh
 		return nil, 0, false, err
 	}
 	at := h >> (x.shift & 63)
-	place(x.dir[at], tagOf(h)<<32|uint64(id+1))
+	place(x.dir[at], indexWord(tagOf(h), x.epoch, id))
 	x.pages[x.ids[at]].n++
 	x.n++
 	return row, id, true, nil
@@ -298,7 +295,7 @@ func (x *rowIndex) dropText(w uint64) {
 
 // place puts an index word into a page that has room.
 func place(mem unsafe.Pointer, w uint64) {
-	pos := w >> 32
+	pos := tagIn(w)
 	for word(mem, pos) != 0 {
 		pos++
 	}
@@ -342,9 +339,10 @@ func (x *rowIndex) own(i int, slot unsafe.Pointer) (unsafe.Pointer, error) {
 	if !x.rows.guarded() && x.rows.track == nil {
 		return slot, nil
 	}
-	_, id := x.locate(i, x.hashOf(i))
-	err := x.claimRow(id)
-	return unsafe.Add(x.rows.at(id), x.slotOff), err
+	h := x.hashOf(i)
+	row, w := x.search(i, h)
+	row, err := x.claimFound(row, w, h)
+	return unsafe.Add(row, x.slotOff), err
 }
 
 // ownWhole implements index.
@@ -364,7 +362,9 @@ func (x *rowIndex) freeze(f *frozen, c *changes) *leaf {
 	return l
 }
 
+// freezeRows begins a snapshot of the rows.
 func (x *rowIndex) freezeRows(f *frozen, only *pageBits) *shadow {
+	x.advance()
 	return newShadow(f, &x.rows.guard, x.rows.shape(), slices.Clone(x.rows.pages), only)
 }
 
@@ -386,8 +386,8 @@ func (x *rowIndex) remove(i int, slot unsafe.Pointer) {
 	row := unsafe.Add(slot, -int(x.slotOff))
 	mem, tag := x.dir[h>>(x.shift&63)], tagOf(h)
 	for pos := h; ; pos++ {
-		if w := word(mem, pos); w>>32 == tag && x.rows.at(uint32(w)-1) == row {
-			x.removeRow(h, uint32(w)-1)
+		if w := word(mem, pos); tagIn(w) == tag && x.rows.at(rowIn(w)) == row {
+			x.removeRow(h, rowIn(w))
 			return
 		}
 	}
@@ -404,16 +404,13 @@ func (x *rowIndex) removeRow(h uint64, id uint32) {
 // its number.
 func (x *rowIndex) detach(h uint64, id uint32) {
 	at := h >> (x.shift & 63)
-	mem, pos := x.dir[at], h
-	for uint32(word(mem, pos)) != id+1 {
-		pos++
-	}
+	mem, pos := x.dir[at], x.posOf(h, id)
 	for next := pos + 1; ; next++ {
 		w := word(mem, next)
 		if w == 0 {
 			break
 		}
-		if home := w >> 32; (next-home)&(pageSlots-1) >= next-pos {
+		if home := tagIn(w); (next-home)&(pageSlots-1) >= next-pos {
 			setWord(mem, pos, w)
 			pos = next
 		}

@@ -19,7 +19,7 @@ func (x *rowIndex) slots(from, to int, out []unsafe.Pointer, fresh []bool) error
 		part := out[at:min(at+block, len(out))]
 		hashes := x.blockHashes(from+at, len(part))
 		missed := x.match(from+at, hashes, part)
-		if err := x.claim(part); err != nil {
+		if err := x.claim(hashes, part); err != nil {
 			return err
 		}
 		for _, i := range missed {
@@ -45,17 +45,17 @@ func (x *rowIndex) lookup(from, to int, out []unsafe.Pointer, own bool) error {
 		hashes := x.blockHashes(from+at, len(part))
 		missed := x.match(from+at, hashes, part)
 		if own {
-			if err := x.claim(part); err != nil {
+			if err := x.claim(hashes, part); err != nil {
 				return err
 			}
 		}
 		for _, i := range missed {
-			row, id := x.locate(from+at+int(i), hashes[i])
+			row, w := x.search(from+at+int(i), hashes[i])
 			if own && row != nil {
-				if err := x.claimRow(id); err != nil {
+				var err error
+				if row, err = x.claimFound(row, w, hashes[i]); err != nil {
 					return err
 				}
-				row = x.rows.at(id)
 			}
 			part[i] = x.slotOf(row)
 		}
@@ -63,73 +63,6 @@ func (x *rowIndex) lookup(from, to int, out []unsafe.Pointer, own bool) error {
 	if x.rows.shifts != shifts { // rows are elsewhere
 		return x.lookup(from, to, out, false)
 	}
-	return nil
-}
-
-// claim makes the rows whose slots match has found ones that may be written to, and notes that they change. Most of them are
-// such ones already where few keys get most updates: one bit tells.
-func (x *rowIndex) claim(slots []unsafe.Pointer) error {
-	if x.rows.track == nil && !x.rows.guarded() {
-		return nil
-	}
-	list := x.unclaimed(slots)
-	if x.rows.guarded() {
-		x.bringNear(slots, list)
-	}
-	for _, i := range list {
-		if err := x.claimRow(x.found[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// unclaimed gives the positions of slots, nil ones aside, of which claim may have something to do.
-func (x *rowIndex) unclaimed(slots []unsafe.Pointer) []uint16 {
-	n := 0
-	found, list := x.found[:len(slots)], &x.unsettled
-	if x.touchesMarked && x.rows.marked() {
-		pages, shift := x.rows.track.changed.pages, x.rows.bits&31
-		mask := uint32(1)<<shift - 1
-		for i, id := range found {
-			list[n&(block-1)] = uint16(i)
-			n += one(slots[i] != nil && !hasBit(pages, id>>shift, uint64(id&mask)))
-		}
-		return list[:n]
-	}
-	for i, id := range found {
-		page, pos := x.rows.place(id)
-		list[n&(block-1)] = uint16(i)
-		settled := (!x.rows.guarded() || x.rows.preserved(int(page), int(pos))) && (x.rows.track == nil || x.rows.track.changed.has(page, pos))
-		n += one(slots[i] != nil && !settled)
-	}
-	return list[:n]
-}
-
-// bringNear reads a byte of all that touching these rows reads or writes, as far as it is not one behind the other: the processor
-// waits for much of it at once.
-func (x *rowIndex) bringNear(slots []unsafe.Pointer, list []uint16) {
-	var sum byte
-	last := x.rows.size - 1
-	for _, i := range list {
-		row := unsafe.Add(slots[i], -int(x.slotOff))
-		for off := uintptr(0); off < last; off += cacheLine {
-			sum += *(*byte)(unsafe.Add(row, off))
-		}
-		page, pos := x.rows.place(x.found[i])
-		sum += *(*byte)(unsafe.Add(row, last)) + x.rows.look(int(page), int(pos))
-	}
-	x.touched = sum
-}
-
-// claimRow makes a row one that may be written to, and notes that it changes.
-func (x *rowIndex) claimRow(id uint32) error {
-	if x.rows.guarded() {
-		if err := x.rows.touch(id); err != nil {
-			return err
-		}
-	}
-	x.rows.mark(id)
 	return nil
 }
 
@@ -178,18 +111,18 @@ func (x *rowIndex) loadHomes(hashes []uint64) {
 // candidates finds the first row with each key's tag, nil if there is none.
 func (x *rowIndex) candidates(hashes []uint64, out []unsafe.Pointer) {
 	first := x.first[:len(hashes)]
-	out, found := out[:len(hashes)], x.found[:len(hashes)]
+	out = out[:len(hashes)]
 	for i, h := range hashes {
 		w := first[i]
-		if w>>32 != tagOf(h) && w != 0 {
+		if tagIn(w) != tagOf(h) && w != 0 {
 			w = x.nextTagged(h)
+			first[i] = w
 		}
 		if w == 0 {
 			out[i] = nil
 			continue
 		}
-		found[i] = uint32(w) - 1
-		out[i] = x.rows.at(uint32(w) - 1)
+		out[i] = x.rows.at(rowIn(w))
 	}
 }
 
@@ -210,7 +143,7 @@ func (x *rowIndex) nextTagged(h uint64) uint64 {
 	mem, tag := x.dir[h>>(x.shift&63)], tagOf(h)
 	for pos := h + 1; ; pos++ {
 		w := word(mem, pos)
-		if w == 0 || w>>32 == tag {
+		if w == 0 || tagIn(w) == tag {
 			return w
 		}
 	}

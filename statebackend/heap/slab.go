@@ -18,8 +18,8 @@ type slab struct {
 	guard // last: what lookups read lies together
 }
 
-// maxRows keeps row numbers plus one in 32 bits.
-const maxRows = 1<<32 - 2
+// maxRows keeps row numbers plus one in what an index word has for them.
+const maxRows = 1<<rowBits - 2
 
 func newSlab(l *ledger, size uintptr) slab {
 	s := slab{ledger: l, size: size}

@@ -99,7 +99,6 @@ func newValueTable(st *store, spec *statebackend.TableSpec) (*valueTable, error)
 	} else {
 		var x *rowIndex
 		x, err = newRowIndex(&t.ledger, rowShape{slot: slot, key: st.Key, src: &st.run, suffix: spec.Namespace})
-		x.touchesMarked = true
 		t.ix = x
 		if t.asTheyLie(x) {
 			x.rows.tellApart(st.FirstGroup, st.LastGroup, st.MaxParallelism, int(x.rows.rows))

@@ -44,6 +44,7 @@ func newWordIndex(l *ledger, slot uintptr, ahead *lookahead) (*wordIndex, error)
 	for x.ways < 4 && uintptr(x.ways)*2*x.size <= 64 {
 		x.ways *= 2
 	}
+	x.deepest = maxDepth
 	if err := x.openPages(l, slotsPerPage(x.size), x.size); err != nil {
 		return nil, err
 	}
