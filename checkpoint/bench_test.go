@@ -218,3 +218,64 @@ func BenchmarkRestoreLayers(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkRestoreChain restores the ends of long chains: tables upon which so many layers lie, each of which changes the same
+// hot keys, so that all changes together are as many as the rows. Beside it is the same state in one layer ("whole"). A chain of
+// 64 is the longest that checkpoints make, longer ones show that nothing grows with the square.
+func BenchmarkRestoreChain(b *testing.B) {
+	const n = benchRows / 4
+	for name, t := range benchTables(b, n) {
+		for _, layers := range []int{0, 8, 64, 256} {
+			kind := "whole"
+			if layers > 0 {
+				kind = fmt.Sprint(layers, "-layers")
+			}
+			b.Run(name+"/"+kind, func(b *testing.B) {
+				m := hotChain(b, t, layers)
+				b.ReportAllocs()
+				for b.Loop() {
+					r, _, err := m.Restore(vfs.OS{}, op(1), 0, 1, 128)
+					if err != nil {
+						b.Fatal(err)
+					}
+					frozen, _ := r.Table(name)
+					rows := 0
+					for _, err := range frozen.Rows {
+						if err != nil {
+							b.Fatal(err)
+						}
+						rows++
+					}
+					if rows != n {
+						b.Fatalf("%d rows", rows)
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n)/float64(b.N), "ns/row")
+			})
+		}
+	}
+}
+
+// hotChain writes a table and layers of changes, in each of which one row of so many as there are layers is changed.
+func hotChain(b *testing.B, t statebackend.FrozenTable, layers int) *Manifest {
+	dir := filepath.ToSlash(b.TempDir())
+	w := &Writer{FS: vfs.OS{}, Folder: dir}
+	p, err := w.Write(b.Context(), op(1), 0, 0, 127, &State{Tables: []statebackend.FrozenTable{t}})
+	for layer := 0; layer < layers && err == nil; layer++ {
+		hot := func(yield func(*statebackend.Row, error) bool) {
+			i := 0
+			for r, err := range t.Rows {
+				if i++; i%layers == 0 && !yield(r, err) {
+					return
+				}
+			}
+		}
+		p, err = w.Write(b.Context(), op(1), 0, 0, 127, &State{
+			Earlier: p, EarlierFolder: dir, Tables: []statebackend.FrozenTable{{TableInfo: t.TableInfo, Changes: true, Rows: hot}},
+		})
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	return &Manifest{Folder: dir, HashSeed: seed, Operators: []Operator{{ID: op(1), Parallelism: 1, MaxParallelism: 128, Parts: []*Part{p}}}}
+}

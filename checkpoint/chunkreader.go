@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -16,6 +17,22 @@ import (
 // readBytes is how much of a chunk is read at a time, unless a block is larger.
 const readBytes = 256 << 10
 
+// Layers of changes are read side by side, each ahead. Those of a long chain are read in smaller pieces, so that all together hold
+// about layersBytes, but in pieces of leastRead at least.
+const (
+	layersBytes = 16 << 20
+	layersFew   = 8
+	leastRead   = 64 << 10
+)
+
+// stepOf is how much of each of so many layers is read at a time; 0: as if it were alone.
+func stepOf(layers int) int {
+	if layers <= layersFew {
+		return 0
+	}
+	return min(readBytes, max(leastRead, layersBytes/(layers*aheadBuffers)))
+}
+
 // chunkReader reads one chunk. What it gives was checked.
 type chunkReader struct {
 	chunk *chunk
@@ -24,6 +41,7 @@ type chunkReader struct {
 	close func() error
 	crc   *crc32.Table
 	buf   []byte
+	step  int // bytes that are read at a time; 0: readBytes, or aheadBytes if that is ahead
 }
 
 // openChunk opens a chunk and checks that it is the one that the manifest means.
@@ -200,13 +218,13 @@ func (w *window) fill(n int) error {
 		return nil
 	}
 	if w.ahead == nil && w.end-w.at >= aheadLeast && w.r.chunk.path != "" {
-		w.ahead = newReadAhead(w.r.r, w.at, w.end)
+		w.ahead = newReadAhead(w.r.r, w.at, w.end, cmp.Or(w.r.step, aheadBytes))
 	}
 	if w.ahead != nil {
 		return w.fillAhead(n)
 	}
 	r := w.r
-	if want := max(n, int(min(readBytes, w.end-w.at+int64(len(w.b))))); len(r.buf) < want {
+	if want := max(n, int(min(int64(cmp.Or(r.step, readBytes)), w.end-w.at+int64(len(w.b))))); len(r.buf) < want {
 		kept := w.b
 		r.buf = make([]byte, want)
 		w.b = r.buf[:copy(r.buf, kept)]

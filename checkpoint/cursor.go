@@ -19,6 +19,7 @@ type cursor struct {
 	window window
 	audit  *Audit // takes note of what was read; nil: nobody does
 	seen   checked
+	step   int // bytes that are read at a time; 0: as chunks are read alone
 }
 
 // piece is the blocks of one key group in one section.
@@ -107,6 +108,7 @@ func (c *cursor) enter(p *piece) error {
 		if err != nil {
 			return err
 		}
+		r.step = c.step
 		c.reader = r
 	} else if w := &c.window; w.at-int64(len(w.b)) == p.at && w.end > p.at {
 		return nil

@@ -134,6 +134,7 @@ type layeredJob struct {
 	tables              []*mirror
 	parts               []*Part // of the last checkpoint
 	folder              string
+	chained             bool // only the first checkpoint is whole
 }
 
 func (j *layeredJob) checkpoint(id int64) *Manifest {
@@ -144,7 +145,7 @@ func (j *layeredJob) checkpoint(id int64) *Manifest {
 	}
 	whole := make([]bool, len(j.tables))
 	for i := range whole {
-		whole[i] = j.parts == nil || j.rnd.IntN(5) == 0
+		whole[i] = j.parts == nil || !j.chained && j.rnd.IntN(5) == 0
 	}
 	w := &Writer{FS: j.fs, Folder: folder, InlineBytes: j.rnd.IntN(600), ChunkBytes: 300}
 	var parts []*Part
@@ -253,6 +254,40 @@ func TestLayersOfChangesAreReadAsTheWholeTables(t *testing.T) {
 	}
 	if layers < 5 {
 		t.Errorf("at most %d layers: the test tests little", layers)
+	}
+}
+
+// TestLongChainsAreReadAsTheWholeTables has more layers than are read in large pieces, of the same few keys.
+func TestLongChainsAreReadAsTheWholeTables(t *testing.T) {
+	j := newLayeredJob(t, 3)
+	j.chained = true
+	const layers = 5 * layersFew
+	for id := range int64(layers) {
+		j.change()
+		m := j.checkpoint(id)
+		if id%layersFew != layersFew-1 {
+			continue
+		}
+		for _, tab := range j.tables {
+			if err := tab.matches(j.fs, m, 2, j.groups); err != nil {
+				t.Fatalf("%d layers: table %s: %v", id+1, tab.info.Name, err)
+			}
+		}
+	}
+	if n, _, _ := j.parts[0].Layers(); n != layers {
+		t.Errorf("%d layers", n)
+	}
+}
+
+func TestManyLayersShareWhatIsReadAhead(t *testing.T) {
+	for layers := range 1000 {
+		step := stepOf(layers)
+		if layers <= layersFew && step != 0 || layers > layersFew && (step < leastRead || step > readBytes) {
+			t.Errorf("%d layers are read in pieces of %d bytes", layers, step)
+		}
+		if all := layers * step * aheadBuffers; all > layersBytes && step > leastRead {
+			t.Errorf("%d layers hold %d bytes", layers, all)
+		}
 	}
 }
 

@@ -78,8 +78,8 @@ func (m *merger) change(row *statebackend.Row, _ error) bool {
 	c := m.over.cell(row)
 	switch {
 	case m.single:
-		c.drop()
-		c.cleared = true
+		m.over.set(c, row)
+		return true
 	case row.Deleted && (m.list || row.MapKey == nil):
 		m.over.forget(c)
 		c.drop()

@@ -115,6 +115,18 @@ func (o *overlay) cell(row *statebackend.Row) *cell {
 // drop takes all entries out of the cell.
 func (c *cell) drop() { c.first, c.last = -1, -1 }
 
+// set notes the value of a key, in the place of what was noted of it before, however many layers have changed it.
+func (o *overlay) set(c *cell, row *statebackend.Row) {
+	c.cleared = true
+	switch {
+	case c.first >= 0:
+		e := &o.entries[c.first]
+		e.value, e.at, e.deleted = row.Value, row.At, row.Deleted
+	case !row.Deleted:
+		o.add(c, row)
+	}
+}
+
 // add appends an entry.
 func (o *overlay) add(c *cell, row *statebackend.Row) int32 {
 	at := int32(len(o.entries))

@@ -8,7 +8,7 @@ import (
 // What is read ahead of who reads a long stretch of a file, so that the disk works while rows are taken in: so many buffers of
 // so many bytes, each behind room for what is left of the one before.
 const (
-	aheadBytes   = 512 << 10
+	aheadBytes   = 512 << 10 // unless there are many streams
 	aheadBuffers = 3
 	aheadRoom    = 72 << 10 // a block, as writers make them
 	aheadLeast   = 4 << 20  // what is shorter is not worth a goroutine
@@ -32,11 +32,11 @@ type aheadPiece struct {
 	err error
 }
 
-// newReadAhead begins to read bytes at ... end.
-func newReadAhead(r io.ReaderAt, at, end int64) *readAhead {
+// newReadAhead begins to read bytes at ... end, in pieces of some bytes.
+func newReadAhead(r io.ReaderAt, at, end int64, piece int) *readAhead {
 	a := &readAhead{full: make(chan aheadPiece, aheadBuffers), free: make(chan []byte, aheadBuffers), quit: make(chan struct{})}
 	for range aheadBuffers {
-		a.free <- make([]byte, aheadRoom+aheadBytes)
+		a.free <- make([]byte, aheadRoom+piece)
 	}
 	a.done.Go(func() { a.run(r, at, end) })
 	return a
@@ -51,7 +51,7 @@ func (a *readAhead) run(r io.ReaderAt, at, end int64) {
 		case <-a.quit:
 			return
 		}
-		n, err := r.ReadAt(b[aheadRoom:aheadRoom+min(aheadBytes, end-at)], at)
+		n, err := r.ReadAt(b[aheadRoom:aheadRoom+min(int64(len(b)-aheadRoom), end-at)], at)
 		at += int64(n)
 		if err == io.EOF && at == end {
 			err = nil

@@ -98,6 +98,9 @@ func (t *tableReader) cursors(p *Part, table int) (whole *cursor, changes []*cur
 			whole.pieces = pieces
 		}
 	}
+	for _, c := range changes {
+		c.step = stepOf(len(changes))
+	}
 	return whole, changes
 }
 
