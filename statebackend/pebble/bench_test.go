@@ -290,6 +290,48 @@ func BenchmarkFreeze(b *testing.B) {
 	b.ReportMetric(float64(cached(c.store)), "rows")
 }
 
+// BenchmarkRestoreAfterCheckpoints restores the last of many checkpoints, before each of which the same hot keys have changed. What a
+// restore reads is the tree of that moment and the cache's rows, however many checkpoints there were.
+func BenchmarkRestoreAfterCheckpoints(b *testing.B) {
+	const keys, hot, cache = 500_000, 5_000, 8 << 20
+	for _, checkpoints := range []int{1, 16, 300} {
+		b.Run(fmt.Sprint(checkpoints), func(b *testing.B) {
+			folder, shelf := b.TempDir(), shelf{}
+			c := openCounts(b, Backend{CacheBytes: cache, Folder: folder}, statebackend.Options{})
+			for from := int64(0); from < keys; from += 1000 {
+				c.add(1, span(from, from+1000)...)
+			}
+			var set statebackend.RestoredFileSet
+			for range checkpoints {
+				for from := int64(0); from < hot; from += 1000 {
+					c.add(1, span(from, from+1000)...)
+				}
+				f := c.freeze(statebackend.Freezing{Anchor: true})
+				set, _ = shelf.put(b, f, 0, 127)
+				f.Release()
+			}
+			fatal(b, c.store.Close())
+			size := int64(0)
+			for i := range set.Files {
+				size += set.Files[i].Size
+			}
+			for b.Loop() {
+				r := openCounts(b, Backend{CacheBytes: cache, Folder: folder}, statebackend.Options{
+					Restored: &fileSets{sets: []statebackend.RestoredFileSet{set}},
+				})
+				b.StopTimer()
+				if r.table.Len() != keys {
+					b.Fatalf("%d keys", r.table.Len())
+				}
+				fatal(b, r.store.Close())
+				b.StartTimer()
+			}
+			b.ReportMetric(float64(len(set.Files)), "files")
+			b.ReportMetric(float64(size)/keys, "bytes/key")
+		})
+	}
+}
+
 func fatal(tb testing.TB, err error) {
 	if err != nil {
 		tb.Helper()

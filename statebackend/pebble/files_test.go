@@ -39,7 +39,7 @@ func (r *fileSets) Tables() (names []string) {
 type shelf map[string][]byte
 
 // put keeps the files of a snapshot that it does not have yet, as the container does, and gives what a store restores.
-func (s shelf) put(t *testing.T, f statebackend.FrozenFiles, first, last int) (set statebackend.RestoredFileSet, written int) {
+func (s shelf) put(t testing.TB, f statebackend.FrozenFiles, first, last int) (set statebackend.RestoredFileSet, written int) {
 	t.Helper()
 	files, err := f.Files()
 	fatal(t, err)
@@ -150,13 +150,17 @@ func (w *world) step(r *rand.Rand, keys, n int) {
 	}
 }
 
-// rows reads all rows, sorted but for the order in lists and maps.
-func rowsOf(t *testing.T, f statebackend.Frozen) (all []string) {
+// rowsOf reads all rows, sorted but for the order in lists and maps. They must be of key groups first to last, group by group.
+func rowsOf(t *testing.T, f statebackend.Frozen, first, last int) (all []string) {
 	t.Helper()
 	for _, table := range f.Tables() {
-		of := map[string]string{}
+		of, group := map[string]string{}, first
 		for r, err := range table.Rows {
 			fatal(t, err)
+			if r.Group < group || r.Group > last {
+				t.Fatalf("a row of %s is of group %d, behind one of group %d, of groups %d to %d", table.Name, r.Group, group, first, last)
+			}
+			group = r.Group
 			of[fmt.Sprintf("%s %d %x %q %q", table.Name, r.Group, r.Hash, r.Key, r.Namespace)] += fmt.Sprintf(" %q@%d=%q", r.MapKey, r.At, r.Value)
 		}
 		for k, v := range of {
@@ -174,7 +178,7 @@ func (w *world) moment() (rows []string, f *frozen) {
 	fatal(w.t, err)
 	files, err := w.store.Freeze(statebackend.Freezing{Anchor: true})
 	fatal(w.t, err)
-	rows = rowsOf(w.t, whole)
+	rows = rowsOf(w.t, whole, w.first, w.last)
 	whole.Release()
 	return rows, files.(*frozen)
 }
@@ -183,7 +187,7 @@ func (w *world) check(what string, want []string) {
 	w.t.Helper()
 	f, err := w.store.Freeze(statebackend.Freezing{})
 	fatal(w.t, err)
-	if got := rowsOf(w.t, f); !slices.Equal(got, want) {
+	if got := rowsOf(w.t, f, w.first, w.last); !slices.Equal(got, want) {
 		n := 0
 		for n < min(len(got), len(want)) && got[n] == want[n] {
 			n++
@@ -276,7 +280,7 @@ func checkReader(t *testing.T, folder string, set *statebackend.RestoredFileSet,
 			}
 		}})
 	}
-	if got := rowsOf(t, frozenTables(tables)); !slices.Equal(got, want) {
+	if got := rowsOf(t, frozenTables(tables), 0, 63); !slices.Equal(got, want) {
 		t.Errorf("the reader of files finds %d rows, want %d", len(got), len(want))
 	}
 }
