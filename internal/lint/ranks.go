@@ -28,6 +28,7 @@ func Ranks() []Rank {
 		{"watermark", "F1", "strategies see elements and their times"},
 		{"agg", "F1", "aggregate functions: accumulators have type handles"},
 		{"statebackend", "F1", "the contract of a table: rows and slots, no types"},
+		{"statebackend/internal/modeltest", "F1", "what tables should hold, by which the suite and the backends' own tests go"},
 		{"statebackend/backendtest", "F1", "the suite that every backend passes; below the backends, whose tests run it"},
 		{"statebackend/*", "side", "the backends: F0 and F1 only, never the engine"},
 		{"state", "F1", "the handles that user code holds, opened on a backend's tables"},

@@ -8,12 +8,13 @@ import (
 	"strings"
 
 	"github.com/flott-dev/flott/statebackend"
+	"github.com/flott-dev/flott/statebackend/internal/modeltest"
 )
 
 // snapshot is one under way: what it must hold, and what was read of it.
 type snapshot struct {
 	frozen statebackend.Frozen
-	want   []map[owner][]item // by model
+	want   []map[modeltest.Owner][]modeltest.Item // by model
 	reads  []*reading
 	late   bool // released without having been read to its end
 }
@@ -32,14 +33,14 @@ type driver[K comparable] struct {
 	r      *rand.Rand
 	key1   func(n int) K
 	keys   int
-	models []*model
+	models []*modeltest.Model
 	frozen int // snapshots: each other one is read by batches where there are some
 }
 
 func newDriver[K comparable](t *tester, seed uint64, keys, fat int, key func(n int) K) *driver[K] {
-	d := &driver[K]{kit: newKit[K](t), r: newRand(seed), key1: key, keys: keys, models: models(t, fat)}
+	d := &driver[K]{kit: newKit[K](t), r: newRand(seed), key1: key, keys: keys, models: modeltest.New(t, fat)}
 	for _, m := range d.models {
-		m.open(t, d.store)
+		m.Open(t, d.store)
 	}
 	return d
 }
@@ -58,18 +59,18 @@ func (d *driver[K]) steps() {
 		canonical[i] = string(d.canon.Bytes(i))
 	}
 	for _, m := range d.models {
-		m.choose(aNamespace(d.r))
+		m.Choose(modeltest.Namespace(d.r))
 		for i := range run {
 			if d.r.IntN(3) > 0 {
-				m.step(d.t, d.r, i, canonical[i], d.now)
+				m.Step(d.t, d.r, i, canonical[i], d.now)
 			}
 		}
 	}
 }
 
-func (d *driver[K]) want() (out []map[owner][]item) {
+func (d *driver[K]) want() (out []map[modeltest.Owner][]modeltest.Item) {
 	for _, m := range d.models {
-		out = append(out, m.want(d.now))
+		out = append(out, m.Want(d.now))
 	}
 	return out
 }
@@ -130,7 +131,7 @@ func (d *driver[K]) end(s *snapshot) {
 	}
 	if !s.late {
 		for i, g := range s.reads {
-			d.models[i].check(d.t, g.rows, s.want[i])
+			d.models[i].Check(d.t, g.rows, s.want[i])
 		}
 	}
 	s.frozen.Release()
@@ -192,7 +193,7 @@ func (d *driver[K]) refill() {
 		k.now = d.now
 		for _, m := range d.models {
 			c := *m
-			c.open(d.t, k.store)
+			c.Open(d.t, k.store)
 		}
 		part := freeze(d.t, k.store)
 		for _, name := range part.names {
@@ -210,11 +211,11 @@ func (d *driver[K]) refill() {
 	k.now = d.now
 	for _, m := range d.models {
 		c := *m
-		c.open(d.t, k.store)
+		c.Open(d.t, k.store)
 	}
 	again := freeze(d.t, k.store)
 	for i, m := range d.models {
-		m.check(d.t, again.tables[m.spec.Name].rows, want[i])
+		m.Check(d.t, again.tables[m.Spec.Name].rows, want[i])
 	}
 	k.checkClosed()
 }

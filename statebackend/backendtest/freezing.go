@@ -48,7 +48,7 @@ func testChanges[K comparable](t *tester, seed uint64, keys int, key func(n int)
 	c := &chained[K]{driver: newDriver(t, seed, keys, 1, key)}
 	for i := range rounds(160) {
 		for _, m := range c.models {
-			m.fades = i%40 >= 32
+			m.Fades = i%40 >= 32
 		}
 		c.steps()
 		if i%50 == 49 {
@@ -139,7 +139,7 @@ func (c *chained[K]) merge() {
 		l.merged = from.after(c.t, h, changes)
 		whole := l.merged.held()
 		for i, m := range c.models {
-			m.check(c.t, whole.tables[m.spec.Name].alive(l.now), l.want[i])
+			m.Check(c.t, whole.tables[m.Spec.Name].alive(l.now), l.want[i])
 		}
 		if l.from != nil && c.merges%10 == 0 {
 			c.restore(whole, l)
@@ -154,11 +154,11 @@ func (c *chained[K]) restore(whole *held, l *link) {
 	k.now = l.now
 	for _, m := range c.models {
 		n := *m
-		n.open(c.t, k.store)
+		n.Open(c.t, k.store)
 	}
 	again := freeze(c.t, k.store)
 	for i, m := range c.models {
-		m.check(c.t, again.tables[m.spec.Name].rows, l.want[i])
+		m.Check(c.t, again.tables[m.Spec.Name].rows, l.want[i])
 	}
 	k.checkClosed()
 }

@@ -165,9 +165,4 @@ func one(b bool) int {
 	return 0
 }
 
-// copyBytes copies n bytes of Go values without pointers.
-func copyBytes(dst, src unsafe.Pointer, n uintptr) {
-	copy(unsafe.Slice((*byte)(dst), n), unsafe.Slice((*byte)(src), n))
-}
-
 func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 7)) }

@@ -15,6 +15,9 @@ type merged struct {
 	tables map[string]mergedTable
 }
 
+// owner is what has a value, list or map.
+type owner struct{ key, ns string }
+
 type mergedTable struct {
 	statebackend.TableInfo
 	rows map[owner][]statebackend.Row

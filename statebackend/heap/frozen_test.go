@@ -11,12 +11,13 @@ import (
 
 	"github.com/flott-dev/flott/serde"
 	"github.com/flott-dev/flott/statebackend"
+	"github.com/flott-dev/flott/statebackend/internal/modeltest"
 )
 
 // snapshot is one under way: what it must hold, and what was read of it.
 type snapshot struct {
 	frozen statebackend.Frozen
-	want   []map[owner][]item // by model
+	want   []map[modeltest.Owner][]modeltest.Item // by model
 	reads  []*reading
 	late   bool // released without having been read to its end
 }
@@ -35,14 +36,14 @@ type driver[K comparable] struct {
 	r      *rand.Rand
 	key1   func(n int) K
 	keys   int
-	models []*model
+	models []*modeltest.Model
 	frozen int // snapshots: each other one is read by batches where there are some
 }
 
 func newDriver[K comparable](t testing.TB, seed uint64, keys, fat int, key func(n int) K) *driver[K] {
-	d := &driver[K]{kit: newKit[K](t), r: newRand(seed), key1: key, keys: keys, models: models(t, fat)}
+	d := &driver[K]{kit: newKit[K](t), r: newRand(seed), key1: key, keys: keys, models: modeltest.New(t, fat)}
 	for _, m := range d.models {
-		m.open(t, d.store)
+		m.Open(t, d.store)
 	}
 	return d
 }
@@ -61,18 +62,18 @@ func (d *driver[K]) steps() {
 		canonical[i] = string(d.canon.Bytes(i))
 	}
 	for _, m := range d.models {
-		m.choose(namespaces[d.r.IntN(len(namespaces))])
+		m.Choose(modeltest.Namespace(d.r))
 		for i := range run {
 			if d.r.IntN(3) > 0 {
-				m.step(d.t, d.r, i, canonical[i], d.now)
+				m.Step(d.t, d.r, i, canonical[i], d.now)
 			}
 		}
 	}
 }
 
-func (d *driver[K]) want() (out []map[owner][]item) {
+func (d *driver[K]) want() (out []map[modeltest.Owner][]modeltest.Item) {
 	for _, m := range d.models {
-		out = append(out, m.want(d.now))
+		out = append(out, m.Want(d.now))
 	}
 	return out
 }
@@ -131,7 +132,7 @@ func (d *driver[K]) end(s *snapshot) {
 	}
 	if !s.late {
 		for i, g := range s.reads {
-			d.models[i].check(d.t, g.rows, s.want[i])
+			d.models[i].Check(d.t, g.rows, s.want[i])
 		}
 	}
 	s.frozen.Release()
@@ -206,7 +207,7 @@ func TestCompactionsLeaveSnapshotsAlone(t *testing.T) {
 	vacant := map[*arena]int{}
 	for i := range 400 {
 		for _, m := range d.models {
-			m.fades = i%60 >= 40
+			m.Fades = i%60 >= 40
 		}
 		d.steps()
 		for range 4 {
@@ -349,7 +350,7 @@ func testWriter[K comparable](t *testing.T, seed uint64, keys int, key func(n in
 			}
 		}
 		for i, m := range d.models {
-			m.check(t, all[i], want[i])
+			m.Check(t, all[i], want[i])
 		}
 	}
 	d.run(d.key1(0))

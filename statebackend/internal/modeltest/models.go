@@ -1,4 +1,4 @@
-package backendtest
+package modeltest
 
 import (
 	"fmt"
@@ -11,9 +11,17 @@ import (
 	"github.com/flott-dev/flott/statebackend"
 )
 
-// models makes a model of each kind of table, with texts up to about 40 bytes times fat.
-func models(t testing.TB, fat int) []*model {
-	var out []*model
+// textValue is a value with texts.
+type textValue struct {
+	N    int64
+	S    string
+	Flag bool
+	T    string
+}
+
+// New makes a model of each kind of table, with texts up to about 40 bytes times fat.
+func New(t testing.TB, fat int) []*Model {
+	var out []*Model
 	window, err := serde.KeyOf[[8]byte]()
 	ok(t, err)
 	text, err := serde.KeyOf[string]()
@@ -40,19 +48,19 @@ func models(t testing.TB, fat int) []*model {
 	for _, kind := range []string{"value", "list", "map"} {
 		for v, value := range values {
 			for _, ns := range []*serde.Key{nil, window} {
-				m := &model{draw: value.draw, held: map[owner][]item{}}
-				m.spec = statebackend.TableSpec{Value: value.h, Namespace: ns, List: kind == "list", TTL: ttls[n%len(ttls)]}
-				m.spec.Name = fmt.Sprint(kind, "/", value.h.Layout, "/ns ", ns != nil, "/ttl ", n%len(ttls))
+				m := &Model{draw: value.draw, held: map[Owner][]Item{}}
+				m.Spec = statebackend.TableSpec{Value: value.h, Namespace: ns, List: kind == "list", TTL: ttls[n%len(ttls)]}
+				m.Spec.Name = fmt.Sprint(kind, "/", value.h.Layout, "/ns ", ns != nil, "/ttl ", n%len(ttls))
 				if kind == "map" {
-					m.spec.MapKey = text
+					m.Spec.MapKey = text
 				}
 				out = append(out, m)
 				n++
 				if v == 0 || kind == "list" { // one more with the next TTL
 					c := *m
-					c.held = map[owner][]item{}
-					c.spec.TTL = ttls[n%len(ttls)]
-					c.spec.Name += fmt.Sprint(", ", n%len(ttls))
+					c.held = map[Owner][]Item{}
+					c.Spec.TTL = ttls[n%len(ttls)]
+					c.Spec.Name += fmt.Sprint(", ", n%len(ttls))
 					out = append(out, &c)
 				}
 			}
