@@ -12,8 +12,8 @@ import (
 
 // courtesy lets the goroutines that write snapshots of a task step back for those that handle elements, which step back for each
 // other once in a millisecond: Go takes the processor away from a goroutine only after 10 ms, however long others have been ready.
-// A writer that was away for long, as the processors are all in use, then keeps its own for half of that, or a third if that is more
-// than a millisecond: it gets a share, or the snapshot would never end.
+// A writer that was away for long, as the processors are all in use, then keeps its own for three quarters of that, or a third if that
+// is more than a millisecond: it gets a share, or the snapshot would never end.
 type courtesy struct {
 	clock clock.Clock
 	next  atomic.Int64 // when to step back, on the clock
@@ -40,7 +40,7 @@ func (c *courtesy) yield() {
 
 // turn is how long a writer works that was away for so many ns.
 func turn(away int64) int64 {
-	return min(max(min(away/2, int64(shortTurn)), away/3, int64(leastTurn)), int64(mostTurn))
+	return min(max(min(away*3/4, int64(shortTurn)), away/3, int64(leastTurn)), int64(mostTurn))
 }
 
 // rows steps back between the rows of a table.

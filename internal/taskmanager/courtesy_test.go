@@ -11,7 +11,7 @@ import (
 
 func TestWritersWorkForAPartOfTheTimeTheyWereAway(t *testing.T) {
 	for away, want := range map[time.Duration]time.Duration{
-		0: leastTurn, leastTurn: leastTurn, time.Millisecond: 500 * time.Microsecond, 2 * time.Millisecond: shortTurn,
+		0: leastTurn, leastTurn: leastTurn, time.Millisecond: 750 * time.Microsecond, 4 * time.Millisecond / 3: shortTurn - 1, 2 * time.Millisecond: shortTurn,
 		3 * time.Millisecond: shortTurn, 6 * time.Millisecond: 2 * time.Millisecond, time.Second: mostTurn,
 	} {
 		if got := time.Duration(turn(int64(away))); got != want {

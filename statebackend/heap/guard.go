@@ -50,7 +50,7 @@ func (g *guard) look(page, pos int) byte {
 		return 0
 	}
 	sh := g.shadows[0]
-	if page >= len(sh.kept) || sh.kept[page] == nil {
+	if page >= len(sh.kept) || sh.isOver(page) || sh.kept[page] == nil {
 		return 0
 	}
 	number := sh.numberOf(page, pos)

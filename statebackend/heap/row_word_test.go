@@ -220,13 +220,18 @@ func claimHolds(t testing.TB, x *rowIndex, id uint32) {
 		t.Fatalf("row %d is claimed, and its change is not noted", id)
 	}
 	for _, sh := range x.rows.shadows {
-		if int(page) >= len(sh.states) || sh.isSettled(int(page), int(pos)) {
-			continue
-		}
-		if s := sh.states[page].Load(); s == pageKept || s == pageReading {
+		if page, pos := int(page), int(pos); !sh.isSettled(page, pos) && !hasCopy(sh, page, pos) {
 			t.Fatalf("row %d is claimed, and snapshot %d has no copy of it", id, sh.frozen.id)
 		}
 	}
+}
+
+// hasCopy says whether a snapshot has a copy of an entry, or needs none, of a page that it has not read.
+func hasCopy(sh *shadow, page, pos int) bool {
+	if sh.only != nil && !sh.someOf(sh.only.bitmap(page), pos) {
+		return true
+	}
+	return sh.kept[page] != nil && *sh.numberOf(page, pos) != 0
 }
 
 // TestRowsAreClaimedAgainWhenTheirEpochComesAgain leaves rows of all kinds of tables alone for as many freezes as there are epochs,

@@ -27,7 +27,8 @@ type shadow struct {
 	chunk  uint8            // bits of the number of a copy in its chunk
 
 	// settled has a bit for each unit, unitWords words for a page: there is a copy, or none is needed. It is the updater's, and
-	// small enough to stay in the processor's cache where kept tables don't. If the snapshot needs few entries it is empty.
+	// small enough to stay in the processor's cache where kept tables don't. It is empty if the snapshot needs few entries, and for
+	// rows, which are claimed once.
 	settled   []uint64
 	unitWords int
 	tables    []unsafe.Pointer // chunks with kept tables
@@ -68,7 +69,7 @@ func newShadow(f *frozen, g *guard, shape pageShape, mem []unsafe.Pointer, only 
 	if only != nil && only.n <= units {
 		sh.few, sh.shift, sh.head = true, 0, 0
 		units = only.n
-	} else {
+	} else if sh.bitmap == 0 {
 		sh.unitWords = (sh.units() + 63) / 64
 		sh.settled = make([]uint64, len(mem)*sh.unitWords)
 	}
@@ -96,29 +97,36 @@ func (sh *shadow) copyAt(n uint32) unsafe.Pointer {
 
 // isSettled says whether an entry may be changed as far as the snapshot is concerned. It is the updater's.
 func (sh *shadow) isSettled(page, pos int) bool {
-	if sh.few {
-		return sh.isSettledOfFew(page, pos)
+	switch {
+	case page >= len(sh.states):
+		return true
+	case sh.few:
+		return sh.isOver(page) || sh.isSettledOfFew(page, pos)
+	case len(sh.settled) == 0:
+		return sh.isOver(page)
 	}
 	unit := pos >> (sh.shift & 63)
-	i := page*sh.unitWords + unit>>6
-	return i < len(sh.settled) && sh.settled[i]>>(unit&63)&1 != 0
+	return sh.settled[page*sh.unitWords+unit>>6]>>(unit&63)&1 != 0
 }
 
-// isSettledOfFew is isSettled for a snapshot of few entries.
-func (sh *shadow) isSettledOfFew(page, pos int) bool {
-	if page >= len(sh.states) || !sh.only.has(uint32(page), uint64(pos)) {
-		return true
-	}
-	if kept := sh.kept[page]; kept != nil && *sh.copyOfFew(kept, sh.only.bitmap(page), pos) != 0 {
-		return true
-	}
+// isOver says whether all entries of a page may be changed.
+func (sh *shadow) isOver(page int) bool {
 	s := sh.states[page].Load()
 	return s != pageKept && s != pageReading
 }
 
+// isSettledOfFew says so for a snapshot of few entries that still reads the page.
+func (sh *shadow) isSettledOfFew(page, pos int) bool {
+	if !sh.only.has(uint32(page), uint64(pos)) {
+		return true
+	}
+	kept := sh.kept[page]
+	return kept != nil && *sh.copyOfFew(kept, sh.only.bitmap(page), pos) != 0
+}
+
 // settle notes that the unit of an entry may be changed.
 func (sh *shadow) settle(page, pos int) {
-	if sh.few {
+	if len(sh.settled) == 0 {
 		return
 	}
 	unit := pos >> (sh.shift & 63)
@@ -127,7 +135,7 @@ func (sh *shadow) settle(page, pos int) {
 
 // settlePage notes that all entries of a page may be changed.
 func (sh *shadow) settlePage(page int) {
-	if sh.few {
+	if len(sh.settled) == 0 {
 		return
 	}
 	first := page * sh.unitWords
@@ -139,7 +147,7 @@ func (sh *shadow) settlePage(page int) {
 // keep lets the snapshot have an entry that the updater is about to change. It returns the page to change: the same one, or
 // a copy if the snapshot is being written from it at this moment.
 func (sh *shadow) keep(page, pos int, mem unsafe.Pointer, l *ledger) (unsafe.Pointer, error) {
-	if page >= len(sh.states) || sh.isSettled(page, pos) {
+	if sh.isSettled(page, pos) {
 		return mem, nil
 	}
 	if err := l.store.failed; err != nil {
