@@ -149,6 +149,27 @@ func TestOperatorSnapshotsAreOfTheMoment(t *testing.T) {
 	}
 }
 
+// What a list gives is the caller's: changing it changes nothing.
+func TestOperatorListsShareNoMemory(t *testing.T) {
+	l := state.NewOperatorList[[]int]("list", state.Split).Open(func(err error) { t.Error(err) })
+	x, xs := []int{1}, [][]int{{2}, {3}}
+	l.Add(x)
+	x[0] = -1
+	for range 2 {
+		for y := range l.All() {
+			if y[0] != 1 {
+				t.Errorf("the list has %v", y)
+			}
+			y[0] = -1
+		}
+	}
+	l.Set(xs)
+	xs[0][0], xs[1] = -1, nil
+	if got := slices.Collect(l.All()); !reflect.DeepEqual(got, [][]int{{2}, {3}}) {
+		t.Errorf("the list has %v", got)
+	}
+}
+
 func TestOperatorStateEvolves(t *testing.T) {
 	type old struct {
 		N int32

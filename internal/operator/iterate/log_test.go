@@ -2,6 +2,7 @@ package iterate
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/flott-dev/flott/internal/frame"
@@ -240,6 +241,81 @@ func TestRestoredFeedbackIsOfTheBudget(t *testing.T) {
 	r = newRound(t, 1, restored)
 	if err := r.head.Open(r.rt); err == nil {
 		t.Error("feedback was restored beyond the budget")
+	}
+	r.close()
+}
+
+// again is a round that goes on from a snapshot, one element at a time.
+func (r *round) again(s *operator.Snapshot) *round {
+	r.t.Helper()
+	r.close()
+	next := newRound(r.t, 0, &operator.Restored{Lists: s.Lists})
+	next.rt.RunLen = 1
+	next.open()
+	return next
+}
+
+// step has the head do the next thing that there is to do.
+func (r *round) step() {
+	r.t.Helper()
+	_, err := r.head.(operator.Looper).Work()
+	kit.Must(r.t, err)
+}
+
+// A snapshot has what is left of the feedback at work, and what an older one had that was not fed back yet.
+func TestSnapshotsHaveTheFeedbackAtWork(t *testing.T) {
+	r := newRound(t, 0, nil)
+	r.rt.RunLen = 1
+	r.open()
+	r.back(1, 2, 3)
+	r.step()
+	r.wants("1")
+	s, _ := r.snapshot(1, false)
+	r.returns(1)
+	r.work()
+	r.wants("2", "3")
+
+	r = r.again(s)
+	untouched, _ := r.snapshot(2, false)
+	r.step()
+	r.wants("2")
+	begun, _ := r.snapshot(3, false)
+	r.returns(2)
+	r.returns(3)
+	r.work()
+	r.wants("3")
+
+	r = r.again(untouched)
+	r.work()
+	r.wants("2", "3")
+	r = r.again(begun)
+	r.work()
+	r.wants("3")
+	r.close()
+}
+
+// A probe that is back tells whether anything was fed back since it was sent.
+func TestProbesTellWhetherTheLoopIsEmpty(t *testing.T) {
+	r := newRound(t, 0, nil)
+	var told []string
+	r.rt.ToCoordinator = func(event []byte) {
+		kind, n, err := decodeEvent(event)
+		kit.Must(t, err)
+		told = append(told, fmt.Sprint(map[byte]string{eventClean: "clean ", eventDirty: "dirty "}[kind], n))
+	}
+	r.open()
+	for round, elements := range [][]int64{{1}, nil, {2, 3}, nil} {
+		n := int64(round + 1)
+		kit.Must(t, r.head.(operator.EventReceiver).HandleEvent(encodeEvent(eventProbe, n)))
+		r.work()
+		if len(elements) > 0 {
+			r.back(elements...)
+		}
+		kit.Must(t, r.tail.Inputs()[0].Mark(frame.Mark{Kind: frame.Probe, Value: n}))
+		r.work()
+	}
+	if got, want := fmt.Sprint(told), "[dirty 1 clean 2 dirty 3 clean 4]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 	r.close()
 }
