@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/flott-dev/flott/stream"
@@ -144,42 +145,30 @@ func ratio[N time.Duration | float64](a, b N) float64 {
 	return float64(a) / float64(b)
 }
 
-// hotKeys compares a job that takes checkpoints every second with one that takes none, before and after it, where few keys get most
-// updates. It looks at one chain of checkpoints: those of changes, and the one of all the state that ends it.
+// hotKeys compares a job while it takes a checkpoint every second with itself before the first one, where few keys get most updates:
+// two jobs differ by more than what is looked for, as their memory lies elsewhere. It looks at one chain of checkpoints: those of
+// changes, and the one of all the state that ends it.
 func hotKeys(ctx context.Context, o stateOptions) (l stateLine, err error) {
 	l.StateBytes = o.keys * accountBytes
-	observe := func(interval time.Duration, checkpoints int) (seen observed, err error) {
+	settle()
+	j := newStateJob("hot", never, o.folder, o.keys, skewed(o.keys))
+	j.how = []stream.CheckpointOption{stream.IncrementalCheckpoints(true)}
+	var bare, saved observed
+	err = l.add(j.run(ctx, func(ctx context.Context) (err error) {
 		settle()
-		j := newStateJob("hot", interval, o.folder, o.keys, skewed(o.keys))
-		j.how = []stream.CheckpointOption{stream.IncrementalCheckpoints(true)}
-		err = l.add(j.run(ctx, func(ctx context.Context) (err error) {
-			settle()
-			if interval == 0 {
-				seen, err = j.atPace(ctx, o, 0, 2*watched, checkpoints)
-				return err
-			}
-			j.layered, j.flows = true, true
-			if err = j.endChain(ctx); err != nil {
-				return err
-			}
-			seen, err = j.observe(ctx, o.span(2*watched), checkpoints)
+		if bare, err = j.atPace(ctx, o, 0, 2*watched, 0); err != nil {
 			return err
-		}))
-		return seen, err
-	}
-	bare, err := observe(0, 0)
+		}
+		stop := j.checkpointEvery(ctx, o.second())
+		j.layered = true
+		if err = j.beginChain(ctx); err == nil {
+			saved, err = j.observe(ctx, o.span(2*watched), wantSeen)
+		}
+		return errors.Join(err, stop())
+	}))
 	if err != nil {
 		return l, err
 	}
-	saved, err := observe(o.second(), wantSeen)
-	if err != nil {
-		return l, err
-	}
-	again, err := observe(0, 0)
-	if err != nil {
-		return l, err
-	}
-	bare.rate, bare.cpu = (bare.rate+again.rate)/2, (bare.cpu+again.cpu)/2
 	raw, err := l.floors(o, saved.bytes)
 	work := time.Duration((saved.cpu - bare.cpu) * saved.n / float64(max(1, len(saved.checkpoint))) * 1e9)
 	l.Figures = append([]figure{
@@ -198,10 +187,37 @@ func hotKeys(ctx context.Context, o stateOptions) (l stateLine, err error) {
 	return l, err
 }
 
-// endChain lets a job with incremental checkpoints run at full speed until each subtask has written all of its state, which has
-// been filled before: its first layers of changes hold much of it.
-func (j *stateJob) endChain(ctx context.Context) error {
-	j.feed.at(0)
+// never is an interval of checkpoints that are all asked for.
+const never = time.Hour
+
+// checkpointEvery asks the job for checkpoints until what it returns is called, which tells what failed.
+func (j *stateJob) checkpointEvery(ctx context.Context, interval time.Duration) (stop func() error) {
+	ctx, cancel := context.WithCancel(ctx)
+	over := make(chan error, 1)
+	go func() {
+		t := time.NewTicker(interval)
+		defer t.Stop()
+		for {
+			select {
+			case <-t.C:
+			case <-ctx.Done():
+				over <- nil
+				return
+			}
+			if _, err := j.job.TriggerCheckpoint(ctx, false); err != nil && ctx.Err() == nil {
+				over <- err
+				return
+			}
+		}
+	}()
+	return func() error {
+		cancel()
+		return <-over
+	}
+}
+
+// beginChain waits until each subtask has written all of its state, so that the next checkpoints are of changes.
+func (j *stateJob) beginChain(ctx context.Context) error {
 	start, book := time.Now(), newCheckpointBook(true)
 	return j.until(ctx, func() bool {
 		book.read(j.job, 0)
