@@ -26,8 +26,12 @@ func (l *lot) hasRoom() bool { return l.free != 0 || l.next != l.end }
 // pagesPerGroup is how many pages a group would have on average when it gets pages of its own: the last one is half empty.
 const pagesPerGroup = 4
 
-// tellApart lets key groups first to last of max have pages of their own once there are enough rows, of which a page has so many.
+// tellApart lets key groups first to last of max have pages of their own once there are enough rows, of which a page has so many. A
+// store that is never frozen may have no key groups: max is 0 then.
 func (l *lots) tellApart(first, last, max, rows int) {
+	if max == 0 {
+		return
+	}
 	l.first, l.groups, l.max = first, last-first+1, max
 	l.from = pagesPerGroup * l.groups * rows
 }
