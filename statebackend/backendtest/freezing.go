@@ -26,7 +26,7 @@ func changesMakeTheWhole(t *tester) {
 		testChanges(t, 11, 400, func(n int) int64 { return int64(n) * 3 })
 	})
 	t.Run("texts", func(t *tester) {
-		testChanges(t, 12, 200, func(n int) string { return strings.Repeat("k", n%20) + fmt.Sprint(n) })
+		testChanges(t, 62, 200, func(n int) string { return strings.Repeat("k", n%20) + fmt.Sprint(n) })
 	})
 	t.Run("pairs", func(t *tester) {
 		testChanges(t, 13, 200, func(n int) pair { return pair{int64(n), int64(n % 7)} })
