@@ -198,24 +198,29 @@ func BenchmarkRestoreLayers(b *testing.B) {
 			b.SetBytes(p.Bytes())
 			b.ReportAllocs()
 			for b.Loop() {
-				r, _, err := m.Restore(vfs.OS{}, op(1), 0, 1, 128)
-				if err != nil {
-					b.Fatal(err)
-				}
-				frozen, _ := r.Table(name)
-				n := 0
-				for _, err := range frozen.Rows {
-					if err != nil {
-						b.Fatal(err)
-					}
-					n++
-				}
-				if n != benchRows/4 {
-					b.Fatalf("%d rows", n)
-				}
+				restoreRows(b, m, name, benchRows/4)
 			}
 			b.ReportMetric(float64(benchRows/4)*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
 		})
+	}
+}
+
+// restoreRows reads all rows of a table, of which there are n.
+func restoreRows(b *testing.B, m *Manifest, name string, n int) {
+	r, _, err := m.Restore(vfs.OS{}, op(1), 0, 1, 128)
+	if err != nil {
+		b.Fatal(err)
+	}
+	table, _ := r.Table(name)
+	rows := 0
+	for _, err := range table.Rows {
+		if err != nil {
+			b.Fatal(err)
+		}
+		rows++
+	}
+	if rows != n {
+		b.Fatalf("%d rows, want %d", rows, n)
 	}
 }
 
@@ -234,21 +239,7 @@ func BenchmarkRestoreChain(b *testing.B) {
 				m := hotChain(b, t, layers)
 				b.ReportAllocs()
 				for b.Loop() {
-					r, _, err := m.Restore(vfs.OS{}, op(1), 0, 1, 128)
-					if err != nil {
-						b.Fatal(err)
-					}
-					frozen, _ := r.Table(name)
-					rows := 0
-					for _, err := range frozen.Rows {
-						if err != nil {
-							b.Fatal(err)
-						}
-						rows++
-					}
-					if rows != n {
-						b.Fatalf("%d rows", rows)
-					}
+					restoreRows(b, m, name, n)
 				}
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n)/float64(b.N), "ns/row")
 			})
